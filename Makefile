@@ -5,11 +5,12 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo test test-all suite suite-peers asan tsan fuzz coverage random bench microbench picture install wheel docs format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo check test test-all suite suite-peers asan tsan fuzz coverage random bench microbench picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
 	@echo 'make build    build/bin/onnxc, build/bin/onnxc-run, build/lib/libonnxc_compiler.so and libonnxc_ep.so, no tests'
+	@echo 'make check    the tests of a few minutes, from a warm build'
 	@echo 'make test     every test that a change must pass'
 	@echo 'make test-all the same, and the long ones'
 	@echo 'make suite    every test of the ONNX package, on the CPU and on the simulated GPU (SUITE="-k cpu-" chooses)'
@@ -52,6 +53,9 @@ build: setup
 
 demo: build
 	@scripts/demo.sh
+
+check: setup-test
+	@scripts/check.sh
 
 test: setup-test
 	@scripts/test.sh

@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.."
 folder=build/demo
 model=tests/demo/model.onnx
 mkdir -p "$folder"
-bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
+bold= plain=
+[ -t 1 ] && bold=$(tput bold 2>/dev/null || true) plain=$(tput sgr0 2>/dev/null || true)
 
 # step DESCRIPTION COMMAND...: prints the command, runs it, and tells how long it took.
 step() {

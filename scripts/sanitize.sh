@@ -5,25 +5,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# run_shards BINARY: the tests in as many processes as there are cores, each with every so many-th test.
-run_shards() {
-  local binary=$1 shards pids=() status=0
-  shards=$(nproc)
-  for ((shard = 0; shard < shards; ++shard)); do
-    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard UBSAN_OPTIONS=print_stacktrace=1 \
-      "$binary" --gtest_brief=1 --gtest_filter='-*HotLoops*' &
-    pids+=($!)
-  done
-  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-  return $status
-}
+. scripts/parts.sh
 
 preset=$1
 binaries=(onnxc_runtime_tests)
 [ "$preset" = asan ] && binaries+=(onnxc_tests)
 for binary in "${binaries[@]}"; do
   scripts/build.sh "$preset" "$binary"
-  run_shards "build-$preset/bin/$binary"
+  UBSAN_OPTIONS=print_stacktrace=1 run_shards "build-$preset/bin/$binary" '--gtest_filter=-*HotLoops*'
 done
 
 # Leaks are the C++ tests' to find: the sandbox lets no process look into another. A report is no refusal.

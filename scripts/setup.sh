@@ -8,7 +8,7 @@
 #   scripts/setup.sh browser as for build, and a browser (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray and mmasim in that environment (make test-all)
-#   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m tools.iree_comparison)
+#   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m lab.iree_comparison)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #
 # Everything of ours lives under $ONNXC_CACHE (default ~/.cache/onnxc): nothing is put into the user's Python.

@@ -52,6 +52,18 @@ const CLI::Validator not_negative(
     },
     "");
 
+// Instead of CLI11's own, which names all of its units if a text is not a size.
+const CLI::Validator size_in_bytes(
+    [](std::string& text) -> std::string {
+      const std::string given = text;
+      try {
+        if (CLI::AsSizeValue(false)(text).empty()) return {};
+      } catch (const CLI::Error&) {  // which the message below tells
+      }
+      return "a size such as 8GB or 512MB is expected, found " + quote(given);
+    },
+    "");
+
 std::vector<std::string> gpu_names() {
   std::vector<std::string> names;
   for (const machine::GpuMachine& gpu : machine::gpu_machines) names.emplace_back(gpu.name);
@@ -120,8 +132,7 @@ struct Words {
     app.add_option("MODEL", options.model, "the ONNX file")->option_text(" ");
     app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
 
-    app.add_option("--target", options.target,
-                   "what to compile for: cpu (default), hip (a GPU alone) or cpu,hip (both)")
+    app.add_option("--target", options.target, "what to compile for: cpu (default), hip (only a GPU) or cpu,hip (both)")
         ->capture_default_str()
         ->check(one_of({"cpu", "hip", "cpu,hip"}))
         ->option_text("NAME");
@@ -143,7 +154,7 @@ struct Words {
         ->check(one_of({"float32", "bfloat16", "float16"}))
         ->option_text("TYPE");
     app.add_option("--keep-float32", options.keep_float32,
-                   "with --precision: nodes that stay float32, by name or pattern ('/encoder/*'); may be repeated")
+                   "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
         ->option_text("PATTERN");
     app.add_option(
            "--march", options.marches,
@@ -181,10 +192,10 @@ struct Words {
         ->check(CLI::Range(1, 1024))
         ->option_text("N");
     app.add_flag("--keep-refused", options.keep_refused,
-                 "keep the generated source if clang rejects it, and print where it is");
+                 "keep the generated source if clang rejects it, and print its path");
     app.add_option("--max-memory", options.limits.max_memory,
                    "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
-        ->transform(CLI::AsSizeValue(false))
+        ->transform(size_in_bytes)
         ->check(not_negative)
         ->option_text("SIZE");
     app.add_option("--max-seconds", options.limits.max_seconds, "limit on the seconds of the compile (default: 3600)")
@@ -194,7 +205,7 @@ struct Words {
         ->check(not_negative)
         ->option_text("N");
     app.add_flag("--sandbox", insists_on_sandbox,
-                 "fail where the kernel has no sandbox for the compile (default: go on without)");
+                 "fail if the kernel has no sandbox for the compile (default: go on without)");
     app.add_flag("--no-sandbox", leaves_out_sandbox, "let the compile reach every file and the network");
 
     constexpr const char* reports = "Reports (on stdout; without -o the model is not compiled)";
@@ -206,8 +217,8 @@ struct Words {
         ->group(reports);
     app.add_option(
            "--node", options.shape_request.nodes,
-           "with --dump-shapes: only nodes of which the name, operator, PyTorch module or source line fits this "
-           "pattern ('*up*'); may be repeated")
+           "with --dump-shapes: only nodes whose name, operator, PyTorch module or source line fits this pattern "
+           "('*up*'); may be repeated")
         ->allow_extra_args(false)
         ->option_text("PATTERN")
         ->group(reports);
@@ -227,7 +238,7 @@ struct Words {
         ->option_text("[=PASS]")
         ->group(reports);
     app.add_option("--run-pass", options.run_pass,
-                   "run this pass alone on MODEL: a program's text, or an ONNX file for a pass on graphs")
+                   "run a single pass on MODEL: a program's text, or an ONNX file for a pass on graphs")
         ->option_text("PASS")
         ->group(reports);
     app.add_option("--list-operators", options.list_operators,
@@ -278,7 +289,7 @@ constexpr const char* description =
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command) {
-  CLI::App app{description};
+  CLI::App app{description, "onnxc"};
   Words words{command};
   words.add_to(app);
   try {

@@ -15,11 +15,11 @@ struct CommandLine {
   bool quiet = false;
 };
 
-// Of main. Prints --help and --version, and returns the exit code where the command ends with them; every mistake is a
+// For main. Prints --help and --version, and returns the exit code if the command ends with them; every mistake is a
 // UsageError.
 std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command);
 
-// Of a library: the words after the command's name. Prints nothing; every mistake is a UsageError.
+// For a library: the words after the command's name. Prints nothing; every mistake is a UsageError.
 CommandLine parse_command_line(std::span<const std::string> words);
 
 }  // namespace onnxc

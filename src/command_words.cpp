@@ -5,29 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
+#include <memory>
 
+#include "help_text.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-// Insertions, deletions and replacements that make one word the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -72,6 +58,13 @@ void check_joined_values(std::span<const std::string> words, std::span<const Opt
                                nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest)));
 }
 
+// CLI11 says "--output: At Most 1 required but received 2".
+[[noreturn]] void refuse_count(const std::string& message) {
+  const std::string option = message.substr(0, message.find(':'));
+  const bool is_repeated = message.find("At Most 1 required") != std::string::npos;
+  throw UsageError(is_repeated ? option + " is given more than once; give it once" : message);
+}
+
 // The value that was given, or by default.
 std::string value_of(const CLI::Option& option) {
   return option.count() > 0 ? option.results().back() : option.get_default_str();
@@ -81,14 +74,15 @@ bool holds(const CLI::App& app, std::string_view condition) {
   const size_t equals = condition.find('=');
   const CLI::Option& option = *app.get_option(std::string(condition.substr(0, equals)));
   if (equals == std::string_view::npos) return option.count() > 0;
+  if (condition.ends_with("=FILE")) return option.count() > 0 && value_of(option) != "-";
   const std::string values = "," + value_of(option) + ",";
   return values.find(fmt::format(",{},", condition.substr(equals + 1))) != std::string::npos;
 }
 
-// "--preset monai" of "--preset=monai".
+// "--preset monai" of "--preset=monai"; a file is joined to its option.
 std::string shown(std::string_view condition) {
   std::string text(condition);
-  std::ranges::replace(text, '=', ' ');
+  if (!condition.ends_with("=FILE")) std::ranges::replace(text, '=', ' ');
   return text;
 }
 
@@ -117,24 +111,9 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects) {
 CLI::Validator one_of(std::vector<std::string> words) {
   const auto fault = [words = std::move(words)](const std::string& word) {
     const bool is_known = std::ranges::find(words, word) != words.end();
-    return is_known ? "" : fmt::format("{} is none of: {}", quote(word), fmt::join(words, " "));
+    return is_known ? "" : fmt::format("must be one of: {}; found {}", fmt::join(words, " "), quote(word));
   };
   return {fault, ""};
-}
-
-std::string nearest_word(std::string_view word, std::span<const std::string> known) {
-  std::string nearest;
-  size_t least = word.size() / 3 + 2;  // more than a third of it is another word
-  for (const std::string& each : known) {
-    // What is begun, or has an end too many, is nearer than its letters say.
-    const bool is_begun = word.size() > 3 && (each.starts_with(word) || word.starts_with(each));
-    const size_t steps = is_begun ? 1 : distance(word, each);
-    if (steps < least) {
-      least = steps;
-      nearest = each;
-    }
-  }
-  return nearest;
 }
 
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values) {
@@ -142,10 +121,13 @@ void parse_words(CLI::App& app, std::span<const std::string> words, std::span<co
   std::vector<std::string> given = with_default_values(words, optional_values);
   std::ranges::reverse(given);  // CLI11 takes the last word first
   app.allow_extras();
+  app.formatter(std::make_shared<HelpFormatter>());
   try {
     app.parse(std::move(given));
   } catch (const CLI::Success&) {
     throw;
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_count(error.what());
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what());
   }

@@ -1,5 +1,5 @@
-// What both commands do with the words of a command line beyond CLI11: options may stand before or after the model, and
-// a word that is almost an option gets a suggestion.
+// The shared part of both commands for the words of a command line beyond CLI11: options may stand before or after the
+// model, and a word that is almost an option gets a suggestion.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -18,8 +18,9 @@ struct OptionalValue {
   bool takes_number = false;
 };
 
-// An option that has an effect only beside others. What it is with or without is an option ("--volume"), or one with a
-// value, given or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words).
+// An option that has an effect only beside others. Its condition is an option ("--volume"), or one with a value, given
+// or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words), or one with any
+// file ("--profile=FILE").
 struct OptionEffect {
   std::string_view option;
   std::vector<std::string_view> with = {};     // one of these; empty: whatever is given
@@ -32,11 +33,8 @@ void check_effects(const CLI::App& app, std::span<const OptionEffect> effects);
 // The value of an option that takes one of these words.
 CLI::Validator one_of(std::vector<std::string> words);
 
-// Parses the words after the command's name. Throws UsageError for a mistake in them, and of what is no option names
-// the nearest one; throws CLI::Success for --help and --version, as CLI11 does.
+// Parses the words after the command's name. Throws UsageError for a mistake in them, and names the nearest option for
+// a word that is not one; throws CLI::Success for --help and --version, as CLI11 does.
 void parse_words(CLI::App& app, std::span<const std::string> words, std::span<const OptionalValue> optional_values);
-
-// The known word that is nearest to `word` by edit distance (Levenshtein 1966); empty where none is near.
-std::string nearest_word(std::string_view word, std::span<const std::string> known);
 
 }  // namespace onnxc

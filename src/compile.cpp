@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -15,15 +14,17 @@
 #include "codegen/hip/emit.h"
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
-#include "ops/op.h"
+#include "ir/node_pattern.h"
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
 #include "passes/lowering/lower.h"
+#include "report/graph_warnings.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/shape_difference.h"
 #include "report/shapes.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
@@ -72,10 +73,11 @@ void warn(const MessageSink& messages, const std::vector<std::string>& warnings)
   for (const std::string& warning : std::span(warnings).first(std::min(warnings.size(), most_listed)))
     messages(MessageKind::warning, warning);
   if (warnings.size() > most_listed)
-    messages(MessageKind::warning, fmt::format("and {} more warnings like these", warnings.size() - most_listed));
+    messages(MessageKind::warning,
+             fmt::format("and {} like these", counted(warnings.size() - most_listed, "more warning")));
 }
 
-// `bytes`: of the model, where it is no file.
+// `bytes`: the model, if it is in memory.
 ImportedModel import(const CompileRequest& request, const std::filesystem::path& file,
                      std::optional<std::string_view> bytes) {
   const Options& options = request.options;
@@ -115,7 +117,7 @@ std::string reasons_to_stop(const std::string& unsupported, const std::vector<Sh
   return unsupported + "\n" + ShapeFaults::text_of(others);
 }
 
-// Why the shapes of a model could not all be inferred; "" where they were.
+// Why the shapes of a model could not all be inferred; "" if they were.
 struct Inference {
   std::vector<ShapeFaults::Fault> faults;
   std::string stop;
@@ -151,29 +153,20 @@ void dump_difference(const CompileRequest& request, PassRunner& passes, const Im
   dump(request, difference, difference_table, difference_json);
 }
 
-// A kernel that does not fit into its input is legal and gives nothing: mostly a mistake of the export.
-void warn_of_empty_windows(const Graph& graph, const MessageSink& messages) {
-  const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };
-  std::vector<std::string> warnings;
-  for (const auto& node : graph.nodes()) {
-    const bool has_window = std::ranges::any_of(std::array{"Conv", "MaxPool", "AveragePool", "LpPool"},
-                                                [&](const char* name) { return is_operator(node.get(), name); });
-    if (!has_window || node->inputs.empty() || node->outputs.empty() || node->outputs[0] == nullptr) continue;
-    const Shape &input = *node->inputs[0]->shape, &output = *node->outputs[0]->shape;
-    if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
-      warnings.push_back(
-          fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                      node->describe(), to_string(output), to_string(input)));
-  }
-  warn(messages, warnings);
-}
-
 StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-PassConditions conditions_of(const Options& options, bool for_gpu) {
-  return {options.optimization > 0, for_gpu, precision_of(options).dtype != DType::float32};
+// The targets of a compile: the CPUs, the least capable first, then the GPU.
+std::vector<Target> targets_of(const Options& options, const std::vector<CpuMachine>& machines) {
+  std::vector<Target> targets;
+  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
+  if (options.for_gpu()) targets.push_back(hip_target(float32_products(options.fp32), options.gpus));
+  return targets;
+}
+
+PassConditions conditions_of(const Options& options, std::span<const Target> targets) {
+  return {options.optimization > 0, precision_of(options).dtype != DType::float32, targets};
 }
 
 template <class Pass>
@@ -182,9 +175,9 @@ bool runs(const Pass& pass, const PassConditions& conditions, const Options& opt
          std::ranges::find(options.skipped_passes, pass.name) == options.skipped_passes.end();
 }
 
-// Graph to graph.
-void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
-  const PassConditions conditions = conditions_of(options, options.for_gpu());
+// Graph to graph, for all targets.
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, std::span<const Target> targets) {
+  const PassConditions conditions = conditions_of(options, targets);
   for (const GraphPass& pass : graph_passes())
     if (runs(pass, conditions, options)) passes.run(pass, graph);
   // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
@@ -192,26 +185,39 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph) {
     passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
 }
 
-// Graph to program, and program to program. `report`, where there is one, hears of the choice of kernels.
+// Graph to program, and program to program. `report`, if there is one, hears of the choice of kernels.
 Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target,
                     Report* report) {
   const bool optimizes = options.optimization > 0;
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
   if (report != nullptr) report->add_offers(target.name, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
-  const PassConditions conditions = conditions_of(options, target.name == "hip");
+  const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
     if (runs(pass, conditions, options)) passes.run(pass, program, target);
   return program;
 }
 
-// The programs for the CPUs after the first.
-std::vector<CpuLevel> lower_for_further(const Options& options, PassRunner& passes, const Graph& graph,
-                                        const std::vector<CpuMachine>& machines) {
-  std::vector<CpuLevel> levels;
-  for (size_t i = 1; i < machines.size(); ++i)
-    levels.push_back({machines[i], lower_graph(options, passes, graph, cpu_target(machines[i]), nullptr)});
-  return levels;
+// A program for each target, from the same graph.
+struct Programs {
+  std::optional<Program> cpu, gpu;
+  std::vector<CpuLevel> further;  // for the CPUs after the first
+};
+
+Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
+                       Report& report) {
+  Programs programs;
+  for (const Target& target : targets) {
+    auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
+    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    if (cpu != nullptr && programs.cpu)
+      programs.further.push_back({*cpu, lowered(nullptr)});
+    else if (cpu != nullptr)
+      programs.cpu = lowered(&report);
+    else if (options.emit != Emit::ir || !programs.cpu)
+      programs.gpu = lowered(&report);
+  }
+  return programs;
 }
 
 // Returns what the compilers said.
@@ -250,8 +256,7 @@ std::string describe(const Options& options, const std::vector<CpuMachine>& mach
   return text;
 }
 
-// Which file, how large, where it runs and with which sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine),
-// ...".
+// The file, its size, its target and the legal sizes: "wrote unet.so: 21.8 MB, cpu x86-64-v4 (of this machine), ...".
 std::string result_line(const Options& options, const Program& program, const std::vector<CpuMachine>& machines) {
   std::error_code error;
   const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;
@@ -268,23 +273,6 @@ std::string result_line(const Options& options, const Program& program, const st
         (symbols_of_rule[printable(rule.legal)].empty() ? "" : ", ") + printable(rule.symbol.name());
   for (const auto& [legal, symbols] : symbols_of_rule) line += fmt::format("; {} = {}", symbols, legal);
   return line;
-}
-
-// Sizes that an export wrote down as numbers hold for one size of the inputs alone, which is seen in production.
-void warn_of_baked_sizes(const Graph& graph, const MessageSink& messages) {
-  std::vector<std::string> warnings;
-  for (const Guard& guard : graph.guards) {
-    // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
-    const bool is_fixed = guard.kind == Guard::Kind::equal && guard.condition.is_constant(1) &&
-                          !guard.left.is_constant(0) && !guard.right.is_constant(0) &&
-                          guard.left.constant().has_value() != guard.right.constant().has_value();
-    if (!is_fixed) continue;
-    warnings.push_back(
-        fmt::format("a size is baked into the model: {} must be {} ({}). Export it with dynamic shapes, or give the "
-                    "inputs' dims their values with --dim",
-                    printable(guard.left.to_string()), printable(guard.right.to_string()), printable(guard.reason)));
-  }
-  warn(messages, warnings);
 }
 
 NarrowProducts narrow_products(const Options& options, const Graph& graph) {
@@ -305,25 +293,21 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   // Everything after asks for shapes.
   infer_and_dump_shapes(request, passes, model);
   report.add_graph(graph);
-  warn_of_empty_windows(graph, request.messages);
-  warn_of_baked_sizes(graph, request.messages);
+  warn(request.messages, empty_windows(graph));
+  warn(request.messages, baked_sizes(graph));
   if (only_shows_shapes(options)) return;
-  check_kept_nodes(graph, precision_of(options));
+  check_patterns("--keep-float32", options.keep_float32, graph);
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
   const CpuMachine& architecture = machines.front();
-  optimize_graph(options, passes, graph);
+  const std::vector<Target> targets = targets_of(options, machines);
+  optimize_graph(options, passes, graph, targets);
   if (options.for_gpu()) check_types_for_gpu(graph);
 
-  // A program for each target, from the same graph, which is not looked at beyond this point.
-  std::optional<Program> cpu_program, device_program;
-  if (options.for_cpu()) cpu_program = lower_graph(options, passes, graph, cpu_target(architecture), &report);
-  if (options.for_gpu() && (options.emit != Emit::ir || !options.for_cpu()))
-    device_program =
-        lower_graph(options, passes, graph, hip_target(float32_products(options.fp32), options.gpus), &report);
-  const std::vector<CpuLevel> further = lower_for_further(options, passes, graph, machines);
+  // The graph is not looked at beyond this point.
+  const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
   passes.check_dump();
-  // What the runtime binds before it asks for a target.
+  // The program that the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;
   if (cpu_program) report.add_cpu(further.empty() ? *cpu_program : further.back().program);
   const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;
@@ -341,8 +325,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
                        std::ranges::count_if(program.steps, begins_level),
                    "as many levels on the GPU as on the CPU");
     passes.time("emit for hip", [&] {
-      device =
-          emit_hip(*device_program, {options.gpus, model.facts.sha256, described, device_build_lines(options.gpus)});
+      device = emit_hip(*device_program, {std::get<machine::GpuMachine>(targets.back().machine), options.gpus,
+                                          model.facts.sha256, described, device_build_lines(options.gpus)});
     });
     report.add_gpu(fmt::format("{}", fmt::join(options.gpus, ",")), *device_program);
   }
@@ -365,6 +349,8 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
                                    compiler,
                                    options.limits.process_memory(),
                                    passes.deadline()};
+  if (compiles_libraries_first(compiler))
+    request.messages(MessageKind::progress, "zig compiles its own libraries first, once: 20 to 30 s");
   std::string said;
   passes.time("clang", [&] { said = write_output(options, emitted, toolchain); });
   if (reports_kernels) report.add_kernels(device_kernels, parse_resources(said));

@@ -29,7 +29,7 @@ std::string_view environment(const char* name) {
 
 fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : "."; }
 
-// What a program needs to start, and clang to know where it is; not the rest of /etc.
+// The files that a program needs to start, and clang to know its system; not the rest of /etc.
 Paths system_files() {
   return {"/usr",
           "/bin",
@@ -70,8 +70,8 @@ Paths loader_files() {
   return result;
 }
 
-// The folder of a program, and the one above where that is a bin: its headers and libraries are beside it. A home is
-// never meant.
+// The folder of a program, and the one above if that is a bin: its headers and libraries are beside it. A home is never
+// meant.
 void add_program(Paths& paths, const std::string& command) {
   fs::path named = command;
   if (!named.has_parent_path()) named = find_program(command).value_or("");
@@ -85,8 +85,8 @@ void add_program(Paths& paths, const std::string& command) {
   paths.push_back(is_prefix ? above : folder);
 }
 
-// Zig keeps the libraries that it compiles; the folder is made here, as what is missing cannot be allowed. Empty where
-// it is told to use a temporary one.
+// Zig keeps the libraries that it compiles; the folder is made here, as what is missing cannot be allowed. Empty if it
+// is told to use a temporary one.
 fs::path zig_cache() {
   fs::path folder = environment("ZIG_GLOBAL_CACHE_DIR");
   if (folder.empty() && !environment("XDG_CACHE_HOME").empty())

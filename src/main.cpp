@@ -30,8 +30,8 @@ void set_up_messages(const CommandLine& command) {
   spdlog::set_level(command.quiet ? spdlog::level::err : (command.verbosity > 0 ? spdlog::level::debug : usual));
 }
 
-// Also where nothing looks at the time. The compile has half a second to say which stage it was. Returns what the
-// machine lacks for it.
+// Also if nothing looks at the time. The compile has half a second to say which stage it was. Returns what the machine
+// lacks for it.
 std::string hold_to_limits(const onnxc::Limits& limits) {
   using namespace std::chrono_literals;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limits.max_seconds) + 500ms;
@@ -63,7 +63,7 @@ Outcome work(const onnxc::Options& options) {
   return onnxc::compile({.options = options, .messages = print});
 }
 
-// Returns an exit code where the command ends before any work (--help, --version, a mistake).
+// Returns an exit code if the command ends before any work (--help, --version, a mistake).
 std::optional<int> run(int argc, char** argv, Outcome& outcome) {
   CommandLine command;
   std::optional<int> ended;

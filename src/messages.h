@@ -1,4 +1,4 @@
-// Where a compile puts what it has to say. The compiler itself prints nothing: main.cpp does, and a program that holds
+// The destination of a compile's messages. The compiler itself prints nothing: main.cpp does, and a program that holds
 // the compiler as a library may do what it likes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What the command line asks for.
+// The options of the command line.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,12 @@ enum class Emit { shared_object, source, object, ir };
 
 struct Options {
   std::filesystem::path model;
-  std::filesystem::path output;  // empty: nothing is compiled, for --dump-shapes alone
+  std::filesystem::path output;  // empty: nothing is compiled, only for --dump-shapes
   std::string target = "cpu";    // or "hip", "cpu,hip"
   std::vector<std::string> marches = {"native"};
-  std::vector<std::string> gpus = {machine::target_gpu.name};  // --gpu-arch
-  std::string precision = "float32";                           // in which type values between nodes are stored
-  std::vector<std::string> keep_float32;                       // patterns of the names of nodes that stay float32
+  std::vector<std::string> gpus = {machine::default_gpu.name};  // --gpu-arch
+  std::string precision = "float32";                            // in which type values between nodes are stored
+  std::vector<std::string> keep_float32;                        // patterns of the nodes that stay float32
   std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
   CompilerRequest compiler;
   Emit emit = Emit::shared_object;
@@ -34,7 +34,7 @@ struct Options {
   int jobs = 0;                        // 0: as many as the machine has cores
   std::optional<std::string> report;   // "" is on stdout; else an HTML file
   bool time_passes = false;
-  std::optional<std::string> run_pass;        // one pass alone, on `model`
+  std::optional<std::string> run_pass;        // a single pass, on `model`
   std::optional<std::string> list_operators;  // "table" or "json"; needs no model
   std::vector<std::string> skipped_passes;    // --skip-pass
   bool keep_refused = false;                  // the sources that a compiler refuses

@@ -25,19 +25,19 @@ class PassRunner {
   // When --max-seconds are over. No stage begins after it.
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
-  // Where the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is
-  // read back.
+  // If the pass fails, the command that repeats it is the compile itself, up to there: a graph has no text that is read
+  // back.
   void run(const GraphPass& pass, Graph& graph);
   // The same of a pass that asks more than the graph.
   void run(const std::string& name, Graph& graph, const std::function<void()>& pass);
-  // Where the pass fails, the program as it was before is kept in a file that --run-pass reads.
+  // If the pass fails, the program as it was before is kept in a file that --run-pass reads.
   void run(const ProgramPass& pass, Program& program, const Target& target);
   // For each node of the graph the kernel that computes it.
   KernelChoices choose_kernels(const Graph& graph, const Target& target);
   // Graph to program. Fails like a pass of graphs.
   Program lower(const std::function<Program()>& pass);
 
-  // A stage that is no pass, such as the import or the C++ compiler: announced, since it may take long.
+  // A stage that is not a pass, such as the import or the C++ compiler: announced, since it may take long.
   void time(const std::string& name, const std::function<void()>& stage);
 
   // Throws UsageError when --dump-ir names a pass that has not run.
@@ -47,7 +47,7 @@ class PassRunner {
   void report() const;
 
  private:
-  // Runs and verifies a pass; `how_to_repeat` is asked where it fails, `text` where its result is to be printed.
+  // Runs and verifies a pass; `how_to_repeat` is asked if it fails, `text` if its result is to be printed.
   void run(const std::string& name, const std::function<void()>& pass, const std::function<std::string()>& text,
            const std::function<std::string()>& how_to_repeat);
   std::string compile_up_to(const std::string& pass) const;

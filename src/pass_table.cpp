@@ -1,5 +1,6 @@
 #include "pass_table.h"
 
+#include <algorithm>
 #include <array>
 
 #include "passes/graph/apply_size_rules.h"
@@ -37,6 +38,9 @@ void within_any_limits(Graph& graph, const Limits& /*limits*/) {
   pass(graph);
 }
 
+// Whether it has a thread for each of many results.
+bool is_wide(const Target& target) { return target.parallel_results > 0; }
+
 void fold_all_constants(Graph& graph, const Limits& limits) {
   fold_constants(graph, {.all_constants_bytes = limits.max_memory});
 }
@@ -47,8 +51,8 @@ constexpr std::array shape_rows = {
 };
 
 constexpr std::array graph_rows = {
-    // Before constants are folded: weights would no longer be integers. A GPU has no kernel for their sums.
-    GraphPass{"use_integer_products", When::optimizing_for_cpu, within_any_limits<use_integer_products>},
+    // Before constants are folded: weights would no longer be integers.
+    GraphPass{"use_integer_products", When::multiplying_integers, within_any_limits<use_integer_products>},
     GraphPass{"fold_constants", When::always, fold_all_constants},
     GraphPass{"simplify", When::always, within_any_limits<simplify>},
     GraphPass{"recognize_operators", When::optimizing, within_any_limits<recognize_operators>},
@@ -69,9 +73,9 @@ constexpr std::array program_rows = {
     ProgramPass{"fuse_kernels", When::optimizing, fuse_kernels},
     // Also without optimisation: a Reshape is a copy until here.
     ProgramPass{"eliminate_copies", When::always, for_any_target<eliminate_copies>},
-    ProgramPass{"split_running_folds", When::optimizing_for_gpu, for_any_target<split_running_folds>},
-    ProgramPass{"split_scatters", When::optimizing_for_gpu, for_any_target<split_scatters>},
-    ProgramPass{"split_reductions", When::optimizing_for_gpu, for_any_target<split_reductions>},
+    ProgramPass{"split_running_folds", When::spreading_over_threads, for_any_target<split_running_folds>},
+    ProgramPass{"split_scatters", When::spreading_over_threads, for_any_target<split_scatters>},
+    ProgramPass{"split_reductions", When::spreading_over_threads, split_reductions},
     // Last, since the passes above look into nests.
     ProgramPass{"take_nests", When::optimizing, take_nests},
 };
@@ -98,10 +102,10 @@ bool applies(When when, const PassConditions& conditions) {
       return true;
     case When::optimizing:
       return conditions.optimizes;
-    case When::optimizing_for_cpu:
-      return conditions.optimizes && !conditions.for_gpu;
-    case When::optimizing_for_gpu:
-      return conditions.optimizes && conditions.for_gpu;
+    case When::multiplying_integers:
+      return conditions.optimizes && std::ranges::all_of(conditions.targets, &Target::multiplies_integers);
+    case When::spreading_over_threads:
+      return conditions.optimizes && std::ranges::all_of(conditions.targets, is_wide);
     case When::narrowing:
       return conditions.narrows;
   }

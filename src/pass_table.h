@@ -14,8 +14,10 @@
 
 namespace onnxc {
 
-// `narrowing`: where values between nodes are stored in 16 bits (--precision).
-enum class When : uint8_t { always, optimizing, optimizing_for_cpu, optimizing_for_gpu, narrowing };
+// `multiplying_integers`, `spreading_over_threads`: when optimizing for targets whose kernels multiply integers, or
+// which have a thread for each of many results. `narrowing`: when values between nodes are stored in 16 bits
+// (--precision).
+enum class When : uint8_t { always, optimizing, multiplying_integers, spreading_over_threads, narrowing };
 
 struct GraphPass {
   std::string_view name;
@@ -35,9 +37,10 @@ std::span<const GraphPass> graph_passes();
 std::span<const ProgramPass> program_passes();
 
 struct PassConditions {
-  bool optimizes = false, for_gpu = false, narrows = false;
+  bool optimizes = false, narrows = false;
+  std::span<const Target> targets = {};  // all that the graph or the program is for
 };
-// Those that only make a model faster or smaller, each of which can be left out (--skip-pass).
+// Those that only make a model faster or smaller; each can be left out (--skip-pass).
 std::vector<std::string> optional_passes();
 
 bool applies(When when, const PassConditions& conditions);

@@ -68,13 +68,5 @@ TEST(CommandWords, AValueThatIsNotJoinedIsNoModel) {
   EXPECT_EQ(options_of({"--report", "m.onnx"}).model, "m.onnx");
 }
 
-TEST(CommandWords, TheNearestWord) {
-  const std::array<std::string, 3> known = {"--report", "--dim", "--march"};
-  EXPECT_EQ(nearest_word("--reprot", known), "--report");
-  EXPECT_EQ(nearest_word("--mar", known), "--march");
-  EXPECT_EQ(nearest_word("--dimension", known), "--dim");
-  EXPECT_EQ(nearest_word("--xyzzy", known), "");
-}
-
 }  // namespace
 }  // namespace onnxc

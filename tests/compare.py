@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 FLOATING = (
     np.float16,
@@ -24,7 +24,7 @@ def is_floating(dtype: np.dtype[np.generic]) -> bool:
 
 
 def relative_error(actual: Array, expected: Array) -> float:
-    """Largest difference over largest magnitude, over the elements where the reference is finite."""
+    """Largest difference over largest magnitude, over the elements whose reference is finite."""
     finite = np.isfinite(expected.astype(np.float64))
     if not finite.any():
         return 0.0

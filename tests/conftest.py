@@ -1,4 +1,4 @@
-"""What every Python test shares: the commands must have been built, and slow tests run on request."""
+"""The shared parts of every Python test: the commands must have been built, and slow tests run on request."""
 
 import os
 

@@ -15,7 +15,7 @@
 
 namespace onnxc {
 
-// The source with `found` in the raw literal that is `expected`; nothing where there is no such literal, or several.
+// The source with `found` in the raw literal that is `expected`; nothing if there is no such literal, or several.
 inline std::optional<std::string> with_new_literal(const std::string& source, std::string_view expected,
                                                    std::string_view found) {
   const std::string literal = "R\"(" + std::string(expected) + ")\"";

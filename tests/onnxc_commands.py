@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.models import tensor_files
-from tests.models.tensor_files import Array
+from models import tensor_files
+from models.tensor_files import Array
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 BINARIES = Path(os.environ.get("ONNXC_BIN", REPOSITORY / "build" / "bin"))
@@ -56,14 +56,15 @@ def compile_model(model: Path, shared_object: Path, *options: str) -> Path:
 
 
 def dump_shapes(model: Path, file: Path) -> dict[str, Any]:
-    """What `--dump-shapes` says of a model: inputs, outputs and nodes, each dim an integer or an expression."""
+    """The report of `--dump-shapes` on a model: inputs, outputs and nodes, each dim an integer or an expression."""
     execute([str(BINARIES / "onnxc"), str(model), f"--dump-shapes={file}"])
     content: dict[str, Any] = json.loads(file.read_text())
     return content
 
 
 def output_file(folder: Path, name: str) -> Path:
-    """Where onnxc-run puts the output `name`: other characters than letters, digits, `.`, `_`, `-` become `_`."""
+    """The file to which onnxc-run writes the output `name`: other characters than letters, digits, `.`, `_`, `-` become
+    `_`."""
     stem = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     array = folder / f"{stem}.npy"
     return array if array.exists() else folder / f"{stem}.pb"

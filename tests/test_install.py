@@ -28,7 +28,7 @@ target_link_libraries(host PRIVATE onnxc::runtime)
 
 
 def hidden(script: str) -> subprocess.CompletedProcess[str]:
-    """Runs a script where an empty folder stands in the place of the checkout."""
+    """Runs a script with an empty folder in the place of the checkout."""
     hide = f"mount -t tmpfs none '{REPOSITORY}' && cd / && set -e\n"
     done = subprocess.run(["unshare", "-rm", "sh", "-c", hide + script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
@@ -82,7 +82,7 @@ def build_commands(source: Path) -> list[str]:
 
 
 def device_libraries(source: Path) -> str:
-    """The options for the device libraries that the header names for its first GPU, where Debian has them."""
+    """The options for the device libraries that the header names for its first GPU, if Debian has them."""
     names = re.findall(r"^// (ocml, .*):$", source.read_text(), re.M)[0]
     folder = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
     files = [folder / f"{name}.bc" for name in names.split(", ")]

@@ -32,6 +32,8 @@ VALUES = {
         "--normalize": "zscore", "--raw": "8x8x8:int16",
     },
 }  # fmt: skip
+# An option whose value may be left out is given the one that another option needs.
+JOINED = {"--profile": "--profile=page.html"}
 # They end a command before anything is looked at.
 ENDING = {"--help", "--version"}
 NEEDS_TWO = {"--step"}  # --volume and --preset nnunet
@@ -39,7 +41,7 @@ REFUSED = re.compile(r"error: (\S+) has (?:an effect only|no effect) with ")
 
 
 def options_of(command: str) -> list[str]:
-    """By their long names."""
+    """The options by their long names."""
     words = [words for line in help_text(command).splitlines() if (words := option_words(line))]
     return sorted({each[-1] for each in words} - ENDING)
 
@@ -49,7 +51,7 @@ def run(command: str, options: tuple[str, ...], folder: Path) -> tuple[int, str]
     if "--list-operators" not in options:
         words.append("missing.onnx" if command == "onnxc" else "missing.so")
     for option in options:
-        words += [option, *([VALUES[command][option]] if option in VALUES[command] else [])]
+        words += [JOINED.get(option, option), *([VALUES[command][option]] if option in VALUES[command] else [])]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
     return done.returncode, done.stderr
 
@@ -70,7 +72,8 @@ def test_all_pairs(command: str, tmp_path: Path) -> None:
         if found:
             refused.add(frozenset(pair))
     assert not wrong
-    # What an option alone is refused for, a pair is refused for too, unless the other option is what was missing.
+    # A pair is refused for everything that one of its options is refused for, unless the other option is what was
+    # missing.
     alone = {option for option in options if frozenset([option]) in refused}
     helped = {option: [o for o in options if o != option and frozenset((option, o)) not in refused] for option in alone}
     assert {option for option, others in helped.items() if not others} <= NEEDS_TWO

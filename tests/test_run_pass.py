@@ -1,4 +1,4 @@
-"""onnxc --run-pass: one pass alone, on the text of a program or on a model."""
+"""onnxc --run-pass: a single pass, on the text of a program or on a model."""
 
 import re
 import subprocess

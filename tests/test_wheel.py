@@ -41,7 +41,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> "Envir
 
 
 def processor_seconds() -> float:
-    """Of the programs run so far: what a minute on a quiet machine holds, and a busy one does not stretch."""
+    """The processor time of the programs run so far: unlike time by the clock it does not grow on a busy machine."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

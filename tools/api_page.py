@@ -75,7 +75,7 @@ class Module:
 
 
 def signature(name: str, function: ast.FunctionDef) -> str:
-    """As the author wrote it, without self; broken where it is long."""
+    """As the author wrote it, without self; broken if it is long."""
     arguments = [spaced(each) for each in split_arguments(ast.unparse(function.args)) if each not in ("self", "cls")]
     result = f" -> {ast.unparse(function.returns)}" if function.returns and function.name != "__init__" else ""
     line = f"{name}({', '.join(arguments)}){result}"

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-# Of a build that says nothing of its date: as zip archives have it.
+# The date of a build that has none: as zip archives have it.
 FIRST_DATE = 315_532_800
 PUBLIC_DOMAIN = "LicenseRef-public-domain"
 
@@ -51,7 +51,7 @@ COMPONENTS = [
 
 
 def installed_version(package: str) -> str:
-    """Of a Debian package; raises CalledProcessError where it is not installed."""
+    """The version of a Debian package; raises CalledProcessError if it is not installed."""
     command = ["dpkg-query", "-W", "-f", "${Version}", package]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 

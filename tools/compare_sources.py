@@ -1,10 +1,13 @@
 """Same input, same bytes: two compilers, the models of the tests, and the sources that both emit for each.
 
-    python -m tools.compare_sources BEFORE AFTER [--only NAME] [--all] [--jobs 2] [--show]
+    python -m tools.compare_sources BEFORE AFTER [--only NAME] [--all] [--jobs 2] [--show] [--map PATTERN=>TEXT ...]
 
 BEFORE and AFTER are two onnxc commands, say of main and of a branch that only moves code. Each compiles every exported
 test model and every operator case for the CPU (x86-64-v3 and x86-64-v4) and for the GPU, with --emit source. The
 emitted files must be equal but for the paths of included headers. Differences are listed, with --show as diffs.
+
+--map takes a change that is meant, such as a renamed function, out of the comparison: what matches the regular
+expression, in the sources of AFTER, becomes TEXT, as BEFORE writes it.
 """
 
 import argparse
@@ -22,8 +25,8 @@ from pathlib import Path
 
 import onnx
 
-from tests.models.export import export
-from tests.models.zoo import ROWS
+from models.export import export
+from models.zoo import ROWS
 from tests.ops.case import Case, build_model
 from tests.ops.families import FAMILIES
 from tests.ops.oracle import expected_outputs
@@ -43,25 +46,38 @@ SHOWN_LINES = 40
 class Comparison:
     model: str
     way: str
-    difference: str  # empty where both are equal
+    difference: str  # empty if both are equal
 
 
-def emitted(command: Path, model: Path, way: str, folder: Path) -> dict[str, bytes]:
-    """The files that a compiler writes for a model, with headers by their names alone; its message where it refuses."""
+Replacements = list[tuple[re.Pattern[bytes], bytes]]
+
+
+def replacement(argument: str) -> tuple[re.Pattern[bytes], bytes]:
+    pattern, separator, text = argument.partition("=>")
+    if not separator:
+        raise argparse.ArgumentTypeError(f"must be PATTERN=>TEXT, found {argument!r}")
+    return re.compile(pattern.encode()), text.encode()
+
+
+def emitted(command: Path, model: Path, way: str, folder: Path, mapped: Replacements) -> dict[str, bytes]:
+    """The files that a compiler writes for a model, with headers only by name; its message if it refuses."""
     folder.mkdir()
     done = subprocess.run(
         [command, model, "-o", folder / "model.cpp", "--emit", "source", *WAYS[way]], capture_output=True, check=False
     )
     if done.returncode != 0:
         return {"refused": b"exit code %d\n%b" % (done.returncode, done.stderr)}
-    return {file.name: without_include_paths(file) for file in sorted(folder.iterdir())}
+    return {file.name: comparable(file, mapped) for file in sorted(folder.iterdir())}
 
 
-def without_include_paths(file: Path) -> bytes:
-    """The text of a source, its includes sorted by name; the hash of a file of weights."""
+def comparable(file: Path, mapped: Replacements) -> bytes:
+    """The text of a source, with its replacements and its includes sorted by name; the hash of a file of weights."""
     if file.suffix == ".weights":
         return hashlib.sha256(file.read_bytes()).digest()
-    lines = INCLUDE.sub(rb'#include "\1"', file.read_bytes()).splitlines(keepends=True)
+    text = file.read_bytes()
+    for pattern, replaced in mapped:
+        text = pattern.sub(replaced, text)
+    lines = INCLUDE.sub(rb'#include "\1"', text).splitlines(keepends=True)
     includes = iter(sorted(line for line in lines if line.startswith(b"#include")))
     return b"".join(next(includes) if line.startswith(b"#include") else line for line in lines)
 
@@ -76,12 +92,13 @@ def difference(before: dict[str, bytes], after: dict[str, bytes]) -> str:
     return ""
 
 
-def compare(before: Path, after: Path, name: str, model: Path) -> list[Comparison]:
+def compare(before: Path, after: Path, mapped: Replacements, name: str, model: Path) -> list[Comparison]:
     found = []
     for way in WAYS:
         with tempfile.TemporaryDirectory() as folder:
             sides = [
-                emitted(command, model, way, Path(folder) / side) for command, side in ((before, "a"), (after, "b"))
+                emitted(before, model, way, Path(folder) / "a", []),
+                emitted(after, model, way, Path(folder) / "b", mapped),
             ]
         found.append(Comparison(name, way, difference(*sides)))
     return found
@@ -119,12 +136,13 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="the slow ones as well")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="the first lines of each difference")
+    parser.add_argument("--map", action="append", default=[], type=replacement, metavar="PATTERN=>TEXT")
     options = parser.parse_args()
     before, after = options.before.resolve(), options.after.resolve()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         networks = network_models(options.only, options.all)
         operators = operator_models(Path(folder), options.only, options.all)
-        pending = [pool.submit(compare, before, after, *model) for model in chain(networks, operators)]
+        pending = [pool.submit(compare, before, after, options.map, *model) for model in chain(networks, operators)]
         comparisons = [one for future in pending for one in future.result()]
     different = [one for one in comparisons if one.difference]
     for one in different:

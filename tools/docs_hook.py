@@ -1,5 +1,5 @@
 """A hook of MkDocs (mkdocs.yml): links out of docs/ lead to files of the source tree, which the site does not have;
-they become the name of the file. What they name must be there."""
+they become the name of the file. The files that they name must be there."""
 
 import os
 import re

@@ -62,7 +62,7 @@ def encoded(kind: str, values: Singles) -> Bits:
 
 
 def factors(kind: str, a: Singles, b: Singles) -> Iterator[tuple[Singles, Singles]]:
-    """What the kernels multiply of 16 elements of the reduction, one after the other."""
+    """The kernels' products of 16 elements of the reduction, one after the other."""
     if kind != "bf16x3":
         yield a, b
         return

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 class Operator:
     """One node. Inputs are of the model; constants follow them, and one without an array is left out.
 
-    followers: operators of one input behind it, in a chain.
-    dims: what an input's dims are called where they are free, and those that are known all the same.
+    followers: operators of one input after it, in a chain.
+    dims: the names of an input's dims if they are free, and those that are known all the same.
     """
 
     type: str

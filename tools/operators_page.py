@@ -27,8 +27,8 @@ Written by `python -m tools.operators_page` from `onnxc --list-operators=json` a
   (`--report` says where it did); `expansion`, its row puts other operators in its place; `body`, it is compiled through
   the function that ONNX gives for it, as far as the operators in that are; `control flow` and `constant`, the importer
   builds it; `-`, it is not compiled.
-- **versions**: those of its domain in which ONNX changed the operator; struck out where they are not compiled.
-- **tests**: of the suite's node tests of the operator alone, how many pass on the CPU. The others are mostly of types
+- **versions**: those of its domain in which ONNX changed the operator; struck out if they are not compiled.
+- **tests**: how many of the suite's node tests of only this operator pass on the CPU. The others are mostly of types
   that onnxc does not compile.
 """
 
@@ -41,13 +41,13 @@ def operators() -> list[dict[str, Any]]:
 
 
 def key_of(test: SuiteTest) -> Key | None:
-    """Of a test of one node."""
+    """The operator of a test of one node."""
     nodes = test.load()[0].graph.node
     return (nodes[0].domain, nodes[0].op_type) if len(nodes) == 1 else None
 
 
 def counts(tests: Sequence[SuiteTest]) -> tuple[Counter[Key], Counter[Key]]:
-    """Of each operator, its tests, and those that pass."""
+    """For each operator, its tests, and those that pass."""
     failing = {**listed.read(listed.CANNOT), **listed.read(listed.NOT_YET)}
     total: Counter[Key] = Counter()
     passing: Counter[Key] = Counter()

@@ -17,8 +17,8 @@ import torch
 from rich.console import Console
 from rich.text import Text
 
-from tests.models import weights
-from tests.models.networks.unet3d import unet3d
+from models import weights
+from models.networks.unet3d import unet3d
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PICTURE = REPOSITORY / "docs" / "images" / "terminal.svg"
@@ -50,7 +50,7 @@ STYLES = {
 
 
 def export(path: Path) -> None:
-    """As most people export a network: every size free, and nothing said of which ones fit."""
+    """As most people export a network: every size free, and nothing said about which ones fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
@@ -65,7 +65,7 @@ def export(path: Path) -> None:
 
 
 def excerpt(text: str, shown: Sequence[str]) -> Iterator[str]:
-    """The lines that begin so, each with its "in" and "out" lines; empty ones; dots where others are left out."""
+    """The lines that begin so, each with its "in" and "out" lines; empty ones; dots if others are left out."""
     keeps = leaves_out = False
     for line in text.splitlines():
         if not re.match(" {4}(in|out) ", line):

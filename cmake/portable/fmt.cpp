@@ -1,4 +1,4 @@
-// fmt 9 as a static library, as its own src/format.cc and src/os.cc make it; Debian has the shared one alone.
+// fmt 9 as a static library, as its own src/format.cc and src/os.cc make it; Debian has only the shared one.
 #include <fmt/format-inl.h>
 #include <fmt/os.h>
 

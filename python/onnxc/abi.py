@@ -6,6 +6,7 @@ from ctypes import CFUNCTYPE, POINTER, c_char_p, c_double, c_int32, c_int64, c_s
 ABI_VERSION = 1
 ERROR_SIZE = 1024
 OK = 0
+INVALID_ARGUMENT = 1
 HIP_GRAPH = 4  # of the flags of Options
 OWN_STREAM, ENQUEUE = 1, 2  # of the flags of RunOptions
 

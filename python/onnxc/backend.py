@@ -10,6 +10,7 @@ Needs the package onnx, which the rest of onnxc does not.
 """
 
 import itertools
+import re
 import tempfile
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ try:
 except ModuleNotFoundError as error:
     raise packages.missing(error, "onnxc.backend", __name__ == "__main__") from None
 
+from onnxc.arguments import refused
 from onnxc.compiler import compile
 from onnxc.errors import CompileError, OnnxcError
 from onnxc.session import Array, InferenceSession
@@ -51,7 +53,7 @@ class OnnxcSequenceRep(BackendRep):
     """A model that takes or gives sequences or optionals.
 
     onnxc compiles a model for the tensors that its sequences hold. So it is compiled when a run tells them: once for
-    each number of tensors, and their ranks. Where a number depends on the values of inputs (the rounds of a loop, a
+    each number of tensors, and their ranks. If a number depends on the values of inputs (the rounds of a loop, a
     split), also once for each of the values that the inputs of few whole numbers or truth values have.
     """
 
@@ -95,8 +97,14 @@ class OnnxcBackend(Backend):
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendRep:
         """Compiles a model; one that takes or gives sequences or optionals when it is run.
 
-        kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong.
+        kwargs: further arguments of onnxc.compile. Raises CompileError with what is wrong, ArgumentError for an
+        argument that cannot be done.
         """
+
+        if not isinstance(model, onnx.ModelProto):
+            raise refused("model", model, "an onnx.ModelProto")
+        if not isinstance(device, str) or not cls.supports_device(device):
+            raise refused("device", device, "'CPU', 'HIP' or 'HIP:1'")
 
         def compile_model(model: onnx.ModelProto) -> InferenceSession:
             with tempfile.TemporaryDirectory(prefix="onnxc-backend-") as folder:
@@ -150,7 +158,7 @@ class OnnxcBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether models can be compiled for it: "CPU", "HIP", "HIP:1"."""
-        return device.partition(":")[0] in ("CPU", "HIP")
+        return re.fullmatch("CPU|HIP(:[0-9]{1,6})?", device) is not None
 
 
 def _named(inputs: Any, names: Sequence[str]) -> Mapping[str, Any]:
@@ -172,7 +180,7 @@ def _is_few_numbers(given: Any) -> bool:
 
 
 def _structure(given: Any, is_fixed: bool) -> Hashable:
-    """Of an input, what a compile depends on."""
+    """The properties of an input that a compile depends on."""
     if is_fixed:
         return np.shape(given), given.dtype.str, given.tobytes()
     if given is None:

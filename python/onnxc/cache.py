@@ -17,10 +17,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from onnxc import arguments
+from onnxc.errors import ArgumentError
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
-# What is kept here, and no other file that the folder may have.
+# The files that are kept here, and no other file that the folder may have.
 _KEPT = re.compile(r"[0-9a-f]{64}\.so")
 
 
@@ -33,8 +35,33 @@ def folder() -> Path | None:
     return Path(home) / "onnxc" / "models"
 
 
+def most_bytes() -> int:
+    """How much is kept. Raises ArgumentError for a value that is not a number of bytes."""
+    text = os.environ.get("ONNXC_MODEL_CACHE_BYTES", "")
+    if text and not re.fullmatch("[0-9]+", text):
+        raise ArgumentError(
+            f"the environment variable ONNXC_MODEL_CACHE_BYTES is {text!r}; a number of bytes is expected"
+        )
+    return int(text or USUAL_BYTES)
+
+
+def ready_folder() -> Path | None:
+    """The folder, made if it was not there; nothing if the usual one cannot be made. Raises ArgumentError for variables
+    of the environment that have no meaning."""
+    where = folder()
+    if where is None:
+        return None
+    most_bytes()
+    try:
+        return arguments.made_folder("the environment variable ONNXC_MODEL_CACHE", where)
+    except ArgumentError:
+        if "ONNXC_MODEL_CACHE" in os.environ:
+            raise
+        return None
+
+
 def key(content: bytes, beside: Path, compiler: Path, options: Sequence[str]) -> str | None:
-    """The name of a compiled model; nothing where it cannot be told what the model consists of.
+    """The name of a compiled model; nothing if it cannot be told what the model consists of.
 
     beside: the folder of its external data. compiler: the command's file.
     """
@@ -77,7 +104,7 @@ def find(name: str) -> Path | None:
 
 def make_room(where: Path) -> None:
     """Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size."""
-    most = int(os.environ.get("ONNXC_MODEL_CACHE_BYTES") or USUAL_BYTES)
+    most = most_bytes()
     files = _files(where)
     total = sum(size for _, size, _ in files)
     for _, size, file in files[:-1]:
@@ -99,7 +126,7 @@ def describe(file: Path, model: Path | bytes, options: Sequence[str]) -> None:
 
 
 def description(file: Path) -> str:
-    """What describe noted; onnxruntime's provider notes nothing."""
+    """The facts that describe noted; onnxruntime's provider notes nothing."""
     try:
         return _record(file).read_text()
     except OSError:

@@ -10,33 +10,31 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnxc import library
-from onnxc.errors import CompileError, OnnxcError
+from onnxc.errors import ArgumentError, CompileError, OnnxcError
 
 # When the package is imported: two threads that ask sysconfig first fail (AttributeError: 'userbase').
 _ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user"))
 
 
 def target_options(device: str) -> list[str]:
-    """What a model must be compiled with to run on the device."""
+    """The target that a model must be compiled for to run on the device."""
     return ["--target", "hip"] if device.startswith("hip") else []
 
 
 def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:
-    """Compiles a model file, or the bytes of one without external data; nothing, where the cache has the result."""
-    from onnxc import cache  # here, since `python -m onnxc.cache` warns where the package has imported it already
+    """Compiles a model file, or the bytes of one without external data; nothing if the cache has the result."""
+    from onnxc import cache  # here, since `python -m onnxc.cache` warns if the package has imported it already
 
     try:
         content = model.read_bytes() if isinstance(model, Path) else model
     except OSError as error:
         raise OnnxcError(f"cannot read {str(model)!r}: {error.strerror}") from error
     beside = model.parent if isinstance(model, Path) else Path()
-    kept = cache.folder()
+    kept = cache.ready_folder()
     name = cache.key(content, beside, Path(_find_command()), options) if kept else None
     if name is not None and (found := cache.find(name)) is not None:
         return library.load(found)
     # Beside the cache, so that the result is moved there whole. A loaded library stays whole after its file is removed.
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="onnxc-", dir=kept if name else None) as folder:
         file = model if isinstance(model, Path) else Path(folder) / "model.onnx"
         if isinstance(model, bytes):
@@ -70,7 +68,7 @@ def execute(model: Path, output: Path, options: Sequence[str]) -> None:
 
 
 def version() -> str:
-    """What the command says of itself."""
+    """The command's own facts."""
     done = subprocess.run([_find_command(), "--version"], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
@@ -82,7 +80,7 @@ def ep_path() -> str:
 
         onnxruntime.register_execution_provider_library("onnxc", onnxc.ep_path())
 
-    Raises OnnxcError where this installation has none.
+    Raises OnnxcError if this installation has none.
     """
     path = Path(_find_command()).resolve().parents[1] / "lib" / "libonnxc_ep.so"
     if not path.is_file():
@@ -91,13 +89,16 @@ def ep_path() -> str:
 
 
 def _find_command() -> str:
-    """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH."""
+    """$ONNXC_BIN/onnxc; else of the source tree or the Python environment that this file is in, or on the PATH. Raises
+    ArgumentError if $ONNXC_BIN has none, OnnxcError if there is none."""
     folder = os.environ.get("ONNXC_BIN")
     source_tree = Path(__file__).resolve().parents[2] / "build" / "bin"
     places = [Path(folder)] if folder else [source_tree, *_ENVIRONMENTS]
     for place in places:
         if (place / "onnxc").is_file():
             return str(place / "onnxc")
+    if folder:
+        raise ArgumentError(f"the environment variable ONNXC_BIN is {folder!r}, and this folder has no command onnxc")
     found = shutil.which("onnxc")
     if found is None:
         raise OnnxcError("the command onnxc is not found: put it on the PATH, or set ONNXC_BIN to its folder")

@@ -1,4 +1,4 @@
-"""What programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
+"""The parts that programs written for onnxruntime use beside InferenceSession, with its names and meanings."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc.errors import OnnxcError
+from onnxc import arguments
+from onnxc.errors import ArgumentError, OnnxcError
 
 Array = NDArray[Any]
 Provider = str | tuple[str, Mapping[str, Any]]
@@ -36,7 +37,10 @@ class ExecutionMode(IntEnum):
 
 @dataclass
 class SessionOptions:
-    """intra_op_num_threads is the threads of a run; 0 leaves it to the machine. The others have no effect."""
+    """intra_op_num_threads is the threads of a run; 0 leaves it to the machine. The others have no effect.
+
+    A session raises ArgumentError for a number of threads that cannot be.
+    """
 
     intra_op_num_threads: int = 0
     inter_op_num_threads: int = 0
@@ -48,9 +52,13 @@ class SessionOptions:
     config_entries: dict[str, str] = field(default_factory=dict)
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        self.config_entries[key] = value
+        expected = "a text, as of onnxruntime's entries"
+        self.config_entries[arguments.text("key", key, expected)] = arguments.text("value", value, expected)
 
     def get_session_config_entry(self, key: str) -> str:
+        """Raises ArgumentError for a key that was not added."""
+        if not isinstance(key, str) or key not in self.config_entries:
+            raise ArgumentError(f"key is {key!r}, and these entries were added: {list(self.config_entries)}")
         return self.config_entries[key]
 
 
@@ -64,7 +72,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Of a model.so there is the compiler alone, and in custom_metadata_map what it wrote of the model."""
+    """A model.so only has the compiler, and in custom_metadata_map what it wrote of the model."""
 
     producer_name: str
     custom_metadata_map: dict[str, str]
@@ -82,23 +90,42 @@ def get_device() -> str:
     return "CPU"
 
 
-def device_of(providers: Sequence[Provider] | None, device: str) -> str:
-    """The device of the first provider that onnxc has; `device` where none is named. Others, such as CUDA, are passed
-    over, as onnxruntime does where it lacks one; a list of such alone is an error."""
-    names = [provider if isinstance(provider, str) else provider[0] for provider in providers or ()]
+def threads_of(options: Any) -> int:
+    """The threads that a session's options, also onnxruntime's own, ask for."""
+    if not hasattr(options, "intra_op_num_threads"):
+        raise arguments.refused("sess_options", options, "onnxc.SessionOptions, or onnxruntime's")
+    return arguments.count("sess_options.intra_op_num_threads", options.intra_op_num_threads)
+
+
+def _provider_name(provider: Any) -> str:
+    name = provider[0] if isinstance(provider, tuple) and len(provider) == 2 else provider
+    return arguments.text("providers", name, "names, or pairs of a name and its options")
+
+
+def device_of(
+    providers: Sequence[Provider] | None, device: str, options: Sequence[Mapping[str, Any]] | None = None
+) -> str:
+    """The device of the first provider that onnxc has; `device` if none is named. Others, such as CUDA, are passed
+    over, as onnxruntime does with one that it lacks; a list of only such is an error. options: of each provider."""
+    given = arguments.sequence("providers", () if providers is None else providers, "a list of names")
+    names = [_provider_name(provider) for provider in given]
+    expected = "a mapping for each provider"
+    each = arguments.sequence("provider_options", () if options is None else options, expected)
+    if options is not None and (len(each) != len(names) or not all(isinstance(one, Mapping) for one in each)):
+        raise arguments.refused("provider_options", options, expected)
     for name in names:
         if name == CPU:
             return "cpu"
         if name in _HIP_NAMES:
             return device if device.startswith("hip") else "hip"
     if names:
-        raise OnnxcError(f"onnxc has none of the providers {names}; it has {get_available_providers()}")
+        raise ArgumentError(f"providers: onnxc has none of {names}; it has {get_available_providers()}")
     return device
 
 
 class IOBinding:
     """Inputs and outputs of a run that are given beforehand (InferenceSession.io_binding). On the host; for tensors on
-    a GPU there is DLPack."""
+    a GPU there is DLPack. Raises ArgumentError for names that the model does not have."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -106,12 +133,21 @@ class IOBinding:
         self._outputs: dict[str, Array | None] = {}
 
     def bind_cpu_input(self, name: str, array: ArrayLike) -> None:
-        self._inputs[name] = array
+        self._inputs[self._known(name, self._session.get_inputs())] = array
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0) -> None:
         if device_type != "cpu":
-            raise OnnxcError(f"outputs are bound on the cpu, not on {device_type!r}")
-        self._outputs[name] = None
+            raise ArgumentError(f"device_type is {device_type!r}, and outputs are bound on the 'cpu'")
+        if device_id != 0:
+            raise ArgumentError(f"device_id is {device_id!r}, and the cpu has the number 0")
+        self._outputs[self._known(name, self._session.get_outputs())] = None
+
+    @staticmethod
+    def _known(name: Any, values: Sequence[Any]) -> str:
+        known = [each.name for each in values]
+        if name not in known:
+            raise ArgumentError(f"name is {name!r}, expected one of {known}")
+        return str(name)
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
@@ -139,11 +175,11 @@ class LikeOnnxruntime:
     """The methods of onnxruntime's InferenceSession that the others suffice for."""
 
     def get_providers(self) -> list[str]:
-        """By onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
+        """Keyed by onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
         return [HIP, CPU] if self._device.startswith("hip") else [CPU]
 
     def get_modelmeta(self) -> ModelMetadata:
-        """What is known of the model."""
+        """The known facts of the model."""
         texts = {name: value if isinstance(value, str) else repr(value) for name, value in self.information.items()}
         return ModelMetadata("onnxc", texts)
 
@@ -153,6 +189,8 @@ class LikeOnnxruntime:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
         """A run on what was bound; its outputs are there then."""
+        if not isinstance(iobinding, IOBinding):
+            raise arguments.refused("iobinding", iobinding, "what io_binding gave")
         iobinding.execute()
 
     def run_async(
@@ -164,6 +202,7 @@ class LikeOnnxruntime:
         run_options: RunOptions | None = None,
     ) -> None:
         """Calls callback(outputs, user_data, error) from another thread; `error` is empty, or `outputs` None."""
+        arguments.function("callback", callback)
 
         def work() -> None:
             try:
@@ -175,7 +214,7 @@ class LikeOnnxruntime:
 
         threading.Thread(target=work).start()
 
-    # Of the class that derives from this one.
+    # The device of the class that derives from this one.
     _device: str
     information: Any
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from onnxc import command
+from onnxc import arguments, command
 from onnxc.input_files import check_outputs, files_of_model
-from onnxc.session import InferenceSession
+from onnxc.session import InferenceSession, check_graph, checked_device
 
 
 def compile(
@@ -16,32 +16,48 @@ def compile(
     dims: Mapping[str, int | str] | None = None,
     outputs: Sequence[str] | None = None,
     options: Sequence[str] = (),
-    threads: int = 0,
+    threads: int | None = 0,
     device: str = "cpu",
     hip_graph: bool = False,
 ) -> InferenceSession:
     """Compiles a model file and loads the result.
 
-    output: where to keep the model.so; without it the file is gone once it is loaded.
+    output: the file in which to keep the model.so; without it the file is gone once it is loaded.
     march: the CPU to compile for, such as "x86-64-v3"; this machine's own by default.
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
     options: further options of the command, as written there.
-    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs on a GPU alone;
+    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs only on a GPU;
         options=["--target", "cpu,hip"] makes one for both.
 
-    Raises CompileError with the command's message, ArgumentError for an output that is the model or its external data.
+    Raises CompileError with the command's message, ArgumentError for an argument that cannot be done, such as an output
+    that is the model or its external data.
     """
-    if output is not None:
-        check_outputs([("output", Path(output))], files_of_model("model", Path(model)))
+    file = arguments.path("model", model)
+    target = None if output is None else arguments.path("output", output)
+    threads = arguments.count("threads", threads)
+    check_graph(checked_device(device), hip_graph)
+    options = arguments.texts("options", options, "words of the command, such as ['-O1']")
+    if target is not None:
+        check_outputs([("output", target)], files_of_model("model", file))
     words = [*options] if "--target" in options else [*command.target_options(device), *options]
     if march is not None:
-        words += ["--march", march]
-    for name, value in (dims or {}).items():
-        words += ["--dim", f"{name}={value}"]
+        words += ["--march", arguments.text("march", march, "the name of a CPU, such as 'x86-64-v3'")]
+    for name, value in arguments.mapping("dims", {} if dims is None else dims, "sizes").items():
+        words += ["--dim", f"{name}={_size(name, value)}"]
     if outputs is not None:
-        words += ["--outputs", ",".join(outputs)]
-    if output is None:
-        return InferenceSession.of_library(command.compile_and_load(Path(model), words), threads, device, hip_graph)
-    command.execute(Path(model), Path(output), words)
-    return InferenceSession(output, threads=threads, device=device, hip_graph=hip_graph)
+        expected = "one name of an output or more"
+        kept = arguments.texts("outputs", outputs, expected)
+        if not kept:
+            raise arguments.refused("outputs", outputs, expected)
+        words += ["--outputs", ",".join(kept)]
+    if target is None:
+        return InferenceSession.of_library(command.compile_and_load(file, words), threads, device, hip_graph)
+    command.execute(file, target, words)
+    return InferenceSession(target, threads=threads, device=device, hip_graph=hip_graph)
+
+
+def _size(name: str, value: int | str) -> int | str:
+    """A text is for the command to read."""
+    expected = "a size, or a text such as '16..512'"
+    return value if isinstance(value, str) else arguments.whole(f"dims[{name!r}]", value, 0, expected)

@@ -49,7 +49,7 @@ PACKED_BITS: dict[np.dtype[np.generic], int] = {
     np.dtype(ml_dtypes.int2): 2,
 }
 
-# Where onnxruntime's name is not numpy's.
+# Types whose name in onnxruntime is not numpy's.
 OWN_NAMES = {
     "float32": "float",
     "float64": "double",

@@ -1,4 +1,4 @@
-"""What this package raises."""
+"""The exceptions of this package."""
 
 
 class OnnxcError(Exception):

@@ -11,7 +11,7 @@ class MissingPackage(OnnxcError, ImportError):
 
 
 def missing(error: ModuleNotFoundError, module: str, is_command: bool) -> BaseException:
-    """What a module of onnxc raises if it cannot import a package: as a command it ends with one line.
+    """The error of a module of onnxc if it cannot import a package: as a command it ends with one line.
 
     module: its name, such as "onnxc.quantize".
     """

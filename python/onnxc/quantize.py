@@ -82,7 +82,7 @@ def check_finite(where: str, feeds: Feeds) -> None:
 
 
 def read_sample(file: Path, names: Sequence[str]) -> Feeds:
-    """Raises SampleError where the file does not hold exactly the named inputs, or holds NaN or infinities."""
+    """Raises SampleError if the file does not hold exactly the named inputs, or holds NaN or infinities."""
     feeds = load_sample(file, names)
     check_finite(str(file), feeds)
     return feeds
@@ -107,7 +107,7 @@ def sample_files(folder: Path) -> list[Path]:
 
 
 def read_samples(folder: Path, names: Sequence[str]) -> list[Feeds]:
-    """The samples in the order of their files' names. Raises SampleError where there are none, or one does not fit."""
+    """The samples in the order of their files' names. Raises SampleError if there are none, or one does not fit."""
     files = sample_files(folder)
     if not files:
         raise SampleError(f"{folder} has no file of the kind .npy or .npz")
@@ -172,7 +172,7 @@ def load_model(file: Path, with_data: bool = True) -> onnx.ModelProto:
 
 
 def quantizable(model: Path, folder: Path) -> Path:
-    """The model as onnxruntime.quantization takes it: a file in the folder, or the model itself where it is so."""
+    """The model as onnxruntime.quantization takes it: a file in the folder, or the model itself if it fits."""
     loaded = load_model(model, with_data=False)
     is_old = any(each.domain in ("", "ai.onnx") and each.version < LEAST_OPSET for each in loaded.opset_import)
     if not is_old and not has_narrow_types(loaded):
@@ -191,7 +191,7 @@ def quantizable(model: Path, folder: Path) -> Path:
 
 
 def check_scales(quantized: Path) -> None:
-    """Raises ModelError for a scale that is no finite number: what it belongs to overflows for one of the samples."""
+    """Raises ModelError for a scale that is not a finite number: its tensor overflows for one of the samples."""
     for tensor in onnx.load(quantized).graph.initializer:
         is_scale = tensor.data_type == onnx.TensorProto.FLOAT and tensor.name.endswith("_scale")
         if is_scale and not np.isfinite(numpy_helper.to_array(tensor)).all():
@@ -210,7 +210,7 @@ def results_of(model: Path, samples: Sequence[Feeds]) -> dict[str, list[Array]]:
 
 
 def cost(name: str, exact: Sequence[Array], quantized: Sequence[Array]) -> str:
-    """A line on an output: differences over its largest magnitude; where axis 1 has several classes, equal labels."""
+    """A line on an output: differences over its largest magnitude; if axis 1 has several classes, equal labels."""
     magnitude = max(float(np.abs(array).max(initial=0)) for array in exact) or 1.0
     differences = np.concatenate(
         [(a.astype(np.float64) - b.astype(np.float64)).ravel() for a, b in zip(exact, quantized, strict=True)]

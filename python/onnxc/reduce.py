@@ -1,15 +1,15 @@
 """Reduces a model that fails to the least nodes that still fail in the same way.
 
-    python -m onnxc.reduce model.onnx -o small.onnx --random 0
-    python -m onnxc.reduce model.onnx -o small.onnx --input x=x.npy --option=-O0 --tolerance 1e-4
+    python -m onnxc.reduce failing.onnx -o small.onnx --random 0
+    python -m onnxc.reduce failing.onnx -o small.onnx --input x=x.npy --option=-O0 --tolerance 1e-4
 
 A failure is one of: onnxc refuses the model or ends otherwise, a run gives an error, a result differs from
 onnxruntime's. Nodes are left out by halves, quarters and so on (A. Zeller, R. Hildebrandt: Simplifying and isolating
-failure-inducing input, 2002), at last one by one, until none can be left out. What a node that stays reads of one that
-is left out becomes an input, with the value that onnxruntime computes for it and the dims that were free; or another
-tensor of that type and shape, which the lost one was computed from; or a constant. The inputs' values are written
-beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model that onnxruntime does not run
-is reduced where onnxc refuses it. Needs onnx and onnxruntime.
+failure-inducing input, 2002), at last one by one, until none can be left out. An input of a node that stays, made by
+one that is left out, becomes an input of the model, with the value that onnxruntime computes for it and the dims that
+were free. Or it becomes another tensor of that type and shape, which the lost one was computed from, or a constant. The
+inputs' values are written beside the result, as small.onnx.NAME.npy, in place of those of an earlier result. A model
+that onnxruntime does not run is reduced if onnxc refuses it. Needs onnx and onnxruntime.
 """
 
 import argparse
@@ -41,6 +41,8 @@ from onnxc.input_files import check_outputs, files_of_model
 
 
 RUN = "run: "
+COMPILE = "compile, exit code "
+OPTIONS = f"{COMPILE}2: "  # they are at fault
 
 
 def without_names(line: str) -> str:
@@ -49,7 +51,7 @@ def without_names(line: str) -> str:
 
 
 def is_same_failure(wanted: str, found: str) -> bool:
-    """Of one kind. Where a message lists nodes, what is left of a model may have fewer of them."""
+    """Whether both are of one kind. If a message lists nodes, the rest of a model may have fewer of them."""
     if wanted.startswith(RUN):
         return found.startswith(RUN)
     first, *details = map(without_names, wanted.splitlines() or [""])
@@ -78,14 +80,14 @@ def differs(result: Array, expected: Array, tolerance: float) -> bool:
 
 
 def failure_of(model: onnx.ModelProto, feeds: Feeds, options: Sequence[str], tolerance: float) -> str | None:
-    """What fails; nothing where all is well. ValueError where onnxruntime would have to say it, and does not run it."""
+    """The failure; nothing if all is well. ValueError if onnxruntime would have to say it, and does not run it."""
     with tempfile.TemporaryDirectory(prefix="onnxc-") as folder:
         file = Path(folder) / "model.onnx"
         onnx.save(model, file)
         try:
             session = compile_model(file, options=options)
         except CompileError as error:
-            return f"compile, exit code {error.exit_code}: {without_file(str(error), file)}"
+            return f"{COMPILE}{error.exit_code}: {without_file(str(error), file)}"
     with session:
         try:
             expected = reference.open_session(model).run(None, feeds)
@@ -112,10 +114,12 @@ def without_file(message: str, file: Path) -> str:
 
 
 def reduce_model(model: onnx.ModelProto, feeds: Feeds, failure: Test) -> tuple[onnx.ModelProto, Feeds, str]:
-    """The least part found that fails as the whole does, its inputs and the failure. ValueError where nothing fails."""
+    """The least part found that fails as the whole does, its inputs and the failure. ValueError if nothing fails."""
     wanted = failure(model, feeds)
     if wanted is None:
         raise ValueError("nothing fails: there is nothing to reduce")
+    if wanted.startswith(OPTIONS):
+        raise ValueError(f"--option: {wanted.removeprefix(OPTIONS)}")
     search = Search(failure, lambda found: is_same_failure(wanted, found))
     search.last = wanted
     part = search.least(Part(model, feeds))
@@ -141,7 +145,7 @@ def random_feeds(model: onnx.ModelProto, seed: int, dims: Mapping[str, int]) -> 
 
 
 def load_model(file: Path) -> onnx.ModelProto:
-    """ValueError, which names the file, where it is none."""
+    """ValueError, which names the file, if it is not a model."""
     try:
         return onnx.load(file)
     except OSError as error:
@@ -151,7 +155,7 @@ def load_model(file: Path) -> onnx.ModelProto:
 
 
 def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
-    """Of inputs that are given as NAME=FILE.npy. ValueError, which names what is wrong."""
+    """Inputs given as NAME=FILE.npy. ValueError, which names what is wrong."""
     values = {}
     for text in texts:
         name, _, file = text.partition("=")
@@ -167,8 +171,32 @@ def load_values(texts: Sequence[str], known: Collection[str]) -> Feeds:
     return values
 
 
+def seed(text: str) -> int:
+    """ValueError, which argparse tells with the option's name, for what is not one."""
+    if not text.isdecimal():
+        raise ValueError
+    return int(text)
+
+
+def tolerance(text: str) -> float:
+    """ValueError, as seed."""
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError
+    return number
+
+
+def check_dims(sizes: Mapping[str, int], model: onnx.ModelProto) -> None:
+    """ValueError for a dim that no input has."""
+    dims = [dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param]
+    for name in sizes:
+        if name not in dims:
+            known = ", ".join(repr(each) for each in dict.fromkeys(dims))
+            raise ValueError(f"--dim {name}: the inputs have no dim of this name; they have {known or 'none'}")
+
+
 def sizes_of(texts: Sequence[str]) -> dict[str, int]:
-    """Of dims that are given as NAME=SIZE. ValueError for another form."""
+    """Dims given as NAME=SIZE. ValueError for another form."""
     sizes = {}
     for text in texts:
         name, _, size = text.partition("=")
@@ -206,10 +234,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("model", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy")
-    parser.add_argument("--random", type=int, default=0, metavar="SEED", help="values of inputs that are not given")
+    parser.add_argument("--random", type=seed, default=0, metavar="SEED", help="values of inputs that are not given")
     parser.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="of random inputs")
     parser.add_argument("--option", action="append", default=[], help="of onnxc, such as --option=-O0")
-    parser.add_argument("--tolerance", type=float, default=1e-3, help="over the largest magnitude (default: 1e-3)")
+    parser.add_argument("--tolerance", type=tolerance, default=1e-3, help="over the largest magnitude (default: 1e-3)")
     given = parser.parse_args(arguments)
     try:
         sizes = sizes_of(given.dim)
@@ -224,6 +252,7 @@ def main(arguments: Sequence[str]) -> int:
             raise ValueError(f"-o {given.output}: there is no folder {str(given.output.parent)!r}")
         check_outputs(outputs_of(given.output), inputs_of(given.model, given.input))
         model = load_model(given.model)
+        check_dims(sizes, model)
         feeds = random_feeds(model, given.random, sizes)
         feeds |= load_values(given.input, feeds.keys())
         small, inputs, found = reduce_model(model, feeds, failure)

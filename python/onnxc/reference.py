@@ -2,10 +2,10 @@
 
     python -m onnxc.reference FOLDER
 
-reads FOLDER/request.json, {"model": FILE, "threads": N, "inputs": {NAME: FILE}, "tensors": [NAME, ...]}, where the
-files of inputs are .npy, or .pb for a serialized TensorProto. It writes those of the tensors that the model's nodes
-give as TensorProtos into the folder, and FOLDER/answer.json, {"engine": "onnxruntime 1.31.1", "tensors": {NAME: FILE}}.
-Needs onnx and onnxruntime.
+reads FOLDER/request.json, {"model": FILE, "threads": N, "inputs": {NAME: FILE}, "tensors": [NAME, ...]}; the files of
+inputs are .npy, or .pb for a serialized TensorProto. It writes those of the tensors that the model's nodes give as
+TensorProtos into the folder, and FOLDER/answer.json, {"engine": "onnxruntime 1.31.1", "tensors": {NAME: FILE}}. Needs
+onnx and onnxruntime.
 """
 
 import json
@@ -34,7 +34,7 @@ FATAL = 4
 def open_session(model: onnx.ModelProto, folder: Path | None = None, threads: int = 0) -> onnxruntime.InferenceSession:
     """A session on the CPU that computes each node as it stands: none is replaced or fused.
 
-    folder: where the model's external data is, if it was loaded without it.
+    folder: the folder of the model's external data, if it was loaded without it.
     """
     options = onnxruntime.SessionOptions()
     options.log_severity_level = FATAL

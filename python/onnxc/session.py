@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onnxc import abi, command, dtypes, library, strings, tensor_run
-from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of
-from onnxc.errors import OnnxcError, RunError
+from onnxc import abi, arguments, command, dtypes, library, strings
+from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of, threads_of
+from onnxc.errors import ArgumentError, OnnxcError, RunError
+from onnxc.memory import tensor_run
 
 Array = NDArray[Any]
 
@@ -34,17 +35,20 @@ class ValueInfo:
 
 
 class InferenceSession(LikeOnnxruntime):
-    """Runs a model.so; or a model.onnx or its bytes, which are compiled first where onnxc.cache has no result.
+    """Runs a model.so; or a model.onnx or its bytes, which are compiled first if onnxc.cache has no result.
 
     sess_options, providers, provider_options: as onnxruntime has them (onnxc.compatibility); a provider chooses the
         device, and intra_op_num_threads the threads.
-    threads: how many a run may use; 0 leaves it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
+    threads: how many a run may use; None, 0 and -1 leave it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
     device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip or cpu,hip.
     hip_graph: the kernels of a run are launched as one HIP graph, captured by the first run with its dims; for models
         of many short kernels.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
     A session is pickled as its path, or its bytes, and opens it again.
+
+    Raises ArgumentError for an argument that cannot be done, CompileError with the compiler's message, RunError for a
+    device that is not there, and OnnxcError for a file that cannot be read.
     """
 
     def __init__(
@@ -54,14 +58,18 @@ class InferenceSession(LikeOnnxruntime):
         providers: Sequence[Provider] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
         *,
-        threads: int = 0,
+        threads: int | None = 0,
         device: str = "cpu",
         hip_graph: bool = False,
     ) -> None:
-        device = device_of(providers, device)
-        if sess_options is not None and threads == 0:
-            threads = sess_options.intra_op_num_threads
-        model = path_or_bytes if isinstance(path_or_bytes, bytes) else Path(path_or_bytes)
+        model = path_or_bytes
+        if not isinstance(model, bytes):
+            model = arguments.path("path_or_bytes", model)
+        device = device_of(providers, checked_device(device), provider_options)
+        threads = arguments.count("threads", threads)
+        check_graph(device, hip_graph)
+        if sess_options is not None:
+            threads = threads or threads_of(sess_options)
         if isinstance(model, Path) and library.is_shared_object(model):
             self._library = library.load(model)
         else:
@@ -76,6 +84,7 @@ class InferenceSession(LikeOnnxruntime):
 
     @classmethod
     def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str, hip_graph: bool) -> "InferenceSession":
+        """One of a library that is loaded; the arguments are those of a session, checked."""
         session = cls.__new__(cls)
         session._library = loaded
         session._source = None
@@ -99,6 +108,8 @@ class InferenceSession(LikeOnnxruntime):
             device_index=index,
         )
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
+        if status == abi.INVALID_ARGUMENT:
+            raise ArgumentError(error.value.decode(errors="replace"))
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance
@@ -123,7 +134,7 @@ class InferenceSession(LikeOnnxruntime):
 
     @property
     def information(self) -> dict[str, Any]:
-        """What the compiler wrote of the model: its hash, the options, the rules for the inputs' dims."""
+        """The compiler's record of the model: its hash, the options, the rules for the inputs' dims."""
         self._check_open()
         content: dict[str, Any] = json.loads(self._api.information)
         return content
@@ -148,7 +159,7 @@ class InferenceSession(LikeOnnxruntime):
 
     @property
     def captured_graphs(self) -> int:
-        """How many HIP graphs the runs have captured: as many as there were dims, or none where the host decides."""
+        """How many HIP graphs the runs have captured: as many as there were dims, or none if the host decides."""
         self._check_open()
         is_known = self._api.table_size > abi.Api.captured_graphs.offset
         return int(self._api.captured_graphs(self._instance)) if is_known else 0
@@ -171,13 +182,18 @@ class InferenceSession(LikeOnnxruntime):
             row-major, of the output's type and of the dims that it has in this run.
 
         Raises RunError, naming the input or output and the dim, for values that the model does not take or give; no
-        array is converted to another type silently. OnnxcError for an array in `out` that cannot be written as it is.
+        array is converted to another type silently. ArgumentError for an unknown name, a value that is not an array of
+        such elements, and an array in `out` that cannot be written as it is.
         """
         self._check_open()
-        wanted = self._output_indices(output_names)
-        given = self._given_outputs(out or {})
-        arrays = [_dense(input_feed[name]) for name in self._checked_names(input_feed)]
-        texts = {index: strings.Memory(array) for index, array in enumerate(arrays) if strings.holds(array)}
+        wanted = self._output_indices("output_names", output_names)
+        given = self._given_outputs({} if out is None else out)
+        arrays = [_dense(name, input_feed[name]) for name in self._checked_names("input_feed", input_feed)]
+        texts = {
+            index: strings.Memory(array, f"input {self._inputs[index].name!r}")
+            for index, array in enumerate(arrays)
+            if strings.holds(array)
+        }
         memory = [
             texts[index].elements if index in texts else dtypes.packed(array) for index, array in enumerate(arrays)
         ]
@@ -199,12 +215,13 @@ class InferenceSession(LikeOnnxruntime):
                 if array.dtype == strings.ELEMENT:
                     results[index] = strings.array_of(array, shapes[index])
 
-        inputs = (abi.Value * len(arrays))(*map(_value, arrays, memory))
+        roles = [f"input {info.name!r}" for info in self._inputs]
+        inputs = (abi.Value * len(arrays))(*map(_value, roles, arrays, memory))
         outputs = (abi.Value * len(self._outputs))()
         for index in range(len(self._outputs)):
             outputs[index].dtype = self._api.output(index).contents.dtype
         for index, array in given.items():
-            outputs[index] = _value(array, array)
+            outputs[index] = _value(f"output {self._outputs[index].name!r}", array, array)
         options = abi.RunOptions(
             struct_size=ctypes.sizeof(abi.RunOptions), allocate_output=abi.AllocateOutput(allocate)
         )
@@ -230,12 +247,13 @@ class InferenceSession(LikeOnnxruntime):
         wait: False returns when the run is enqueued, as long as all values are on the GPU. Tensors that are given must
             then live until the stream has come past the run.
 
-        Raises RunError as run() does, OnnxcError for a tensor that cannot be taken as it is.
+        Raises RunError and ArgumentError as run() does, OnnxcError for a tensor that cannot be taken as it is.
         """
         self._check_open()
-        given = dict(outputs or {})
-        self._output_indices(list(given))
-        self._checked_names(inputs)
+        given = dict(arguments.mapping("outputs", {} if outputs is None else outputs, "tensors"))
+        self._output_indices("outputs", list(given))
+        self._checked_names("inputs", inputs)
+        arguments.truth("wait", wait)
         return tensor_run.run(self, inputs, given, stream, wait)
 
     def call_run(
@@ -251,15 +269,16 @@ class InferenceSession(LikeOnnxruntime):
                 before_the_next()
 
     def _given_outputs(self, out: Mapping[str, Array]) -> dict[int, Array]:
-        given = dict(zip(self._output_indices(list(out)), out.values(), strict=True))
+        arguments.mapping("out", out, "arrays")
+        given = dict(zip(self._output_indices("out", list(out)), out.values(), strict=True))
         for index, array in given.items():
-            what = f"the array for the output {self._outputs[index].name!r}"
+            what = f"out: the array for the output {self._outputs[index].name!r}"
             if not isinstance(array, np.ndarray):
-                raise OnnxcError(f"{what} must be a numpy array, found {type(array).__name__}")
+                raise ArgumentError(f"{what} must be a numpy array, found {type(array).__name__}")
             if _is_in_another_form(self._api.output(index).contents.dtype):
-                raise OnnxcError(f"{what}: strings and elements of less than a byte are given as new arrays alone")
+                raise ArgumentError(f"{what}: strings and elements of less than a byte are given only as new arrays")
             if not (array.flags.writeable and array.flags.c_contiguous and array.flags.aligned):
-                raise OnnxcError(f"{what} must be writable, row-major and aligned")
+                raise ArgumentError(f"{what} must be writable, row-major and aligned")
         return given
 
     def _unpacked(self, output: int, array: Array, shape: Sequence[int]) -> Array:
@@ -270,27 +289,31 @@ class InferenceSession(LikeOnnxruntime):
         if not self.close.alive:
             raise OnnxcError("the session is closed")
 
-    def _checked_names(self, feed: Mapping[str, ArrayLike]) -> list[str]:
+    def _checked_names(self, argument: str, feed: Mapping[str, ArrayLike]) -> list[str]:
+        arguments.mapping(argument, feed, "the model's inputs")
         names = [info.name for info in self._inputs]
         missing = [name for name in names if name not in feed]
         unknown = [name for name in feed if name not in names]
         if missing or unknown:
-            raise OnnxcError(f"the model takes the inputs {names}; missing: {missing}, unknown: {unknown}")
+            raise ArgumentError(
+                f"{argument}: the model takes the inputs {names}; missing: {missing}, unknown: {unknown}"
+            )
         return names
 
-    def _output_indices(self, names: Sequence[str] | None) -> list[int]:
+    def _output_indices(self, argument: str, names: Sequence[str] | None) -> list[int]:
         known = [info.name for info in self._outputs]
         if names is None:
             return list(range(len(known)))
+        names = arguments.texts(argument, names, "names of outputs")
         unknown = [name for name in names if name not in known]
         if unknown:
-            raise OnnxcError(f"the model gives the outputs {known}; unknown: {unknown}")
+            raise ArgumentError(f"{argument}: the model gives the outputs {known}; unknown: {unknown}")
         return [known.index(name) for name in names]
 
 
 def _named_size(symbol: str, value: int, rules: Sequence[str]) -> tuple[str, int]:
-    """The dim that a symbol stands for: where only multiples are legal, the model counts them, as "D//16" with the rule
-    "D = 16*n", or "D = 16*n + 15"."""
+    """The dim that a symbol stands for: if only multiples are legal, the model counts them, as "D//16" with the rule "D
+    = 16*n", or "D = 16*n + 15"."""
     name, _, divisor = symbol.rpartition("//")
     for rule in rules:
         found = re.match(rf"{re.escape(name)} = {re.escape(divisor)}\*n(?: \+ (\d+))?(?:,|$)", rule)
@@ -305,10 +328,21 @@ def _open_again(source: Path | bytes, threads: int, device: str, hip_graph: bool
 
 def _device(text: str) -> tuple[int, int]:
     """The ABI's kind and number of a device such as "hip:1"."""
-    kind, _, index = text.partition(":")
-    if kind not in DEVICES or (index and not index.isdecimal()):
-        raise OnnxcError(f'there is no device {text!r}; devices are "cpu", "hip" and, by number, "hip:1"')
+    kind, _, index = checked_device(text).partition(":")
     return DEVICES[kind], int(index or 0)
+
+
+def checked_device(device: Any) -> str:
+    if not isinstance(device, str) or not re.fullmatch(r"(cpu|hip)(:[0-9]{1,6})?", device):
+        raise arguments.refused("device", device, '"cpu", "hip" or, by number, "hip:1"')
+    return device
+
+
+def check_graph(device: str, hip_graph: Any) -> None:
+    if arguments.truth("hip_graph", hip_graph) and device.startswith("cpu"):
+        raise ArgumentError(
+            "hip_graph: a HIP graph is asked for, and the model is to run on the CPU; give device='hip' as well"
+        )
 
 
 def _close(api: Any, instance: ctypes.c_void_p, handle: int) -> None:
@@ -323,9 +357,9 @@ def _value_info(pointer: Any) -> ValueInfo:
     return ValueInfo(info.name.decode(), shape, dtypes.type_name(info.dtype))
 
 
-def _dense(values: ArrayLike) -> Array:
+def _dense(name: str, values: ArrayLike) -> Array:
     """Row-major, aligned and in this machine's byte order; a copy only when `values` is not."""
-    array: Array = np.asarray(values)
+    array = arguments.array(f"input {name!r}", values)
     return np.require(array, array.dtype.newbyteorder("="), ["C", "A"]).reshape(array.shape)
 
 
@@ -342,10 +376,10 @@ def _empty(dtype: int, shape: Sequence[int], size: int) -> Array:
     return np.empty(size, np.uint8) if kind in dtypes.PACKED_BITS else np.empty(shape, kind)
 
 
-def _value(array: Array, memory: Array) -> abi.Value:
+def _value(role: str, array: Array, memory: Array) -> abi.Value:
     """The array as the ABI's value; its memory in the ABI's form must outlive it."""
     number = strings.NUMBER if memory.dtype == strings.ELEMENT else dtypes.NUMBERS.get(array.dtype)
     if number is None:
-        raise OnnxcError(f"arrays of numpy type {array.dtype} cannot be given to a model")
+        raise ArgumentError(f"{role}: arrays of numpy type {array.dtype} cannot be given to a model")
     dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
     return abi.Value(dtype=number, rank=array.ndim, dims=dims, data=memory.ctypes.data, bytes=memory.nbytes)

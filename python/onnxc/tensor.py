@@ -1,4 +1,4 @@
-"""What a run takes and gives where its values may live on a GPU."""
+"""The arguments and results of a run whose values may live on a GPU."""
 
 import ctypes
 from typing import Any
@@ -69,7 +69,7 @@ class Tensor:
         self._stream, self._kept = stream, kept
 
     def numpy(self) -> Array:
-        """The elements in host memory: the tensor's own where they are there, a copy from a GPU."""
+        """The elements in host memory: the tensor's own if they are there, a copy from a GPU."""
         if not self.is_on_gpu:
             return dlpack.view(self._description, self, self.dtype)
         self.wait()
@@ -111,7 +111,7 @@ def of_array(array: Array) -> Tensor:
 
 
 def taken(value: Any, name: str, stream: int, is_written: bool) -> Tensor:
-    """A value of any library as a tensor, without a copy where it is dense.
+    """A value of any library as a tensor, without a copy if it is dense.
 
     `stream`: the one whose work the values on a GPU are made to precede. An output (`is_written`) has to be dense, and
     so has a tensor on a GPU: OnnxcError names it by `name`.

@@ -16,7 +16,7 @@ from onnxc.session import InferenceSession
 
 Array = NDArray[Any]
 
-# What the runtime reads without a copy.
+# The types that the runtime reads without a copy.
 SCAN_TYPES = {np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8", "?")}
 
 
@@ -40,7 +40,7 @@ class WindowSettings:
 
 @dataclass(frozen=True)
 class ResultAxis:
-    """Where an output's voxels lie along an axis: voxel j at origin + j * step of the image's voxels."""
+    """The places of an output's voxels along an axis: voxel j at origin + j * step of the image's voxels."""
 
     step: float = 1.0
     origin: float = 0.0
@@ -48,7 +48,7 @@ class ResultAxis:
 
 @dataclass(frozen=True)
 class VolumeSummary:
-    """What a run over a volume was.
+    """The outcome of a run over a volume.
 
     runs: windows times mirrorings times models. nan_voxels: elements of the image that are NaN. working_bytes: the
     runtime's memory besides that of the models' instances. network_seconds: the part of seconds inside the models.
@@ -76,7 +76,7 @@ def run_volume(
 
     sessions: models of the same interface; their values are averaged.
     fixed: the inputs that are the same for every window.
-    progress: called with the windows that are done and their number. What it raises ends the run, Ctrl-C too.
+    progress: called with the windows that are done and their number. An exception of it ends the run, Ctrl-C too.
 
     Raises RunError with the runtime's text.
     """
@@ -163,7 +163,7 @@ class _Call:
         return arrays, VolumeSummary(**facts, axes=axes)
 
     def _output_dims(self, volume: Any) -> list[list[int]]:
-        """Of each output: the channels, then the axes."""
+        """For each output: the channels, then the axes."""
         api, instance = self._session._api, self._session._instance
         count = api.output_count
         places = [(ctypes.c_int64 * (1 + self._rank))() for _ in range(count)]
@@ -174,7 +174,7 @@ class _Call:
         return [list(place) for place in places]
 
     def _axes(self) -> dict[str, list[ResultAxis]]:
-        """By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does."""
+        """Follows the formula of onnxc_volume.h. The formula for a window is that for a volume of its size."""
         image = self.volume.dims[: self._rank]
         window = [size or own for size, own in zip(self._settings.window, image, strict=True)]
         one_window = volume_abi.Volume.from_buffer_copy(self.volume)
@@ -262,7 +262,7 @@ class _Call:
 
 
 def _result_axis(image: int, window: int, made: int) -> ResultAxis:
-    """Of an axis along which the image and the window have so many voxels, and the model makes others of a window."""
+    """For an axis along which the image and the window have so many voxels, and the model makes others of a window."""
     zoom = made / window
     padded = max(window - image, 0) // 2
     return ResultAxis(1 / zoom, (round(padded * zoom) + 0.5) / zoom - 0.5 - padded)

@@ -87,7 +87,7 @@ unsigned saved_state() {
 }
 
 // The system saves tiles only of a process that has asked (Linux, Documentation/arch/x86/xstate.rst); the answer holds
-// for all of its threads. It refuses where one has an alternate signal stack without room for them.
+// for all of its threads. It refuses if one has an alternate signal stack without room for them.
 bool are_tiles_permitted() {
 #if defined(__linux__)
   constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA

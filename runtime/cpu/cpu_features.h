@@ -4,7 +4,7 @@
 namespace onnxc::runtime {
 
 // Whether the CPU has, and the system saves the registers of, the feature that clang calls `name` ("avx2"). An unknown
-// name counts as missing. Asks the system to permit matrix tiles where it is about them ("amx-tile").
+// name counts as missing. Asks the system to permit matrix tiles if the name is about them ("amx-tile").
 bool cpu_has(const char* name);
 
 // Writes the CPU's own name, into at least 49 bytes; "" when the CPU does not tell.

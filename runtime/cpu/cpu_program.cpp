@@ -4,7 +4,7 @@
 
 #include "cpu/cpu_features.h"
 
-// For kernels/cpu/vector/scalar.h, where its value must not be seen.
+// For kernels/cpu/vector/scalar.h, in which its value must not be seen.
 extern "C" const float onnxc_negative_zero;
 const float onnxc_negative_zero = -0.0f;
 
@@ -33,7 +33,7 @@ void append_lacks(const char* const* features, ErrorText& error) {
   error.append(" (it is '%s'); ", name);
   if (lacks_tiles)
     error.append(
-        "AMX needs the system's permission too, which it refuses where a thread has a small alternate signal stack; ");
+        "AMX needs the system's permission too, which it refuses if a thread has a small alternate signal stack; ");
 }
 
 // Not strcmp: it would be one more function that a model asks of libc (SECURITY.md).

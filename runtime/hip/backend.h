@@ -14,13 +14,13 @@ class DeviceInstance;
 struct DeviceRun {
   const onnxc_value* inputs;
   const onnxc_value* outputs;
-  void* const* output_data;  // where each output goes
+  void* const* output_data;  // the destination of each output
   void* stream;              // null: the default stream, or the instance's own
   bool has_own_stream;
   bool waits;  // until all is done
   // Called around each step; another result than 0 ends the run. May be null.
   int32_t (*hook)(void* context, int32_t step, int32_t when);
-  // Sets the symbol that counts the rounds, where a level begins with a loop.
+  // Sets the symbol that counts the rounds, if a level begins with a loop.
   void (*begin_round)(void* context, int32_t level, int32_t round, bool is_first);
   // Binds the symbols of a step from the buffers that it reads, which `frame` has on the host; plans the level and sets
   // the addresses of the outputs whose size is now known.
@@ -34,7 +34,7 @@ struct DeviceOptions {
   bool captures_graphs;
 };
 
-// What becomes of a value in runs over the windows of a volume.
+// The fate of a value in runs over the windows of a volume.
 enum class WindowUse : int32_t {
   sent,     // an input that the host writes for each run
   fixed,    // an input that is the same for every run
@@ -44,7 +44,7 @@ enum class WindowUse : int32_t {
 
 struct WindowBuffer {
   WindowUse use;
-  onnxc_value value;  // of a whole batch, as a run on the CPU has it; data counts for fixed ones alone
+  onnxc_value value;  // of a whole batch, as a run on the CPU has it; data counts only for fixed ones
 };
 
 // The values of runs over windows, each in two slots, and the stream that these runs belong in (window_transfers.h).
@@ -67,11 +67,11 @@ struct DeviceBackend {
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 
-  // For runs over up to `batch` windows; null and a status where there is no room.
+  // For runs over up to `batch` windows; null and a status if there is no room.
   DeviceWindows* (*make_windows)(DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
                                  onnxc_status& status, ErrorText& error);
   void (*destroy_windows)(DeviceWindows* windows);
-  // Before and behind a run in `stream`: the inputs, or outputs, of a slot for so many windows. Neither waits.
+  // Before and after a run in `stream`: the inputs, or outputs, of a slot for so many windows. Neither waits.
   onnxc_status (*send_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
   onnxc_status (*fetch_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
   // Until the outputs that were fetched last into a slot are there.

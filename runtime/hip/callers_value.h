@@ -8,7 +8,7 @@ namespace onnxc::runtime {
 // The most bytes that a kernel reads or writes at once: it works on a value that begins at a multiple of them.
 inline constexpr uintptr_t callers_alignment = 16;
 
-// What a caller gave for a buffer; nothing for those that are not the caller's.
+// A caller's value for a buffer; nothing for those that are not the caller's.
 struct CallersValue {
   CallersValue(const DeviceRun& run, const BufferDescription& buffer) {
     if (buffer.kind == BufferKind::input) {

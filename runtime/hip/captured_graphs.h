@@ -6,7 +6,8 @@
 
 namespace onnxc::runtime {
 
-// What determines all arguments of a run's launches: the addresses of its buffers, and the values of its symbols.
+// The facts that determine all arguments of a run's launches: the addresses of its buffers, and the values of its
+// symbols.
 struct LaunchKey {
   void* const* buffers;
   int64_t buffer_count;
@@ -17,11 +18,11 @@ struct LaunchKey {
 class CapturedGraphs {
  public:
   struct Entry {
-    hipGraphExec_t executable;  // null where the run launches nothing
+    hipGraphExec_t executable;  // null if the run launches nothing
     Array<char> key;
   };
 
-  // Null where no run with this key was captured, or its entry has since been replaced.
+  // Null if no run with this key was captured, or its entry has since been replaced.
   const Entry* find(const LaunchKey& key) const;
   // Adds an entry for what was captured (null: no launch); a full table loses its oldest entry. No graph of an earlier
   // run may still be running.

@@ -1,4 +1,4 @@
-// The two streams in which tensors go to the GPU and back while kernels run in another: ordered by events alone.
+// The two streams in which tensors go to the GPU and back while kernels run in another: ordered only by events.
 #pragma once
 
 #include "hip/hip_library.h"
@@ -15,7 +15,7 @@ class CopyStreams {
   // Waits for what is on its way.
   void destroy();
 
-  // What is put into `later` from now on waits for what is in `earlier` so far.
+  // Work that is put into `later` from now on waits for the work in `earlier` so far.
   onnxc_status order(hipStream_t earlier, hipStream_t later, ErrorText& error);
 
   hipStream_t up = nullptr, down = nullptr;

@@ -116,7 +116,7 @@ onnxc_status DeviceInstance::plan(int32_t level, const int64_t* symbols, ErrorTe
   int32_t count = 0;
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
-    // Each ends where the next may begin.
+    // Each ends at the beginning of the next.
     if (is_planned(i)) plan_[count++] = {aligned(buffer_bytes_[i]), buffer.first_step, buffer.last_step, 0};
   }
   int64_t& planned = levels_[level].planned_bytes;
@@ -197,7 +197,7 @@ onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, Er
   return ONNXC_OK;
 }
 
-// Temporaries where the plan has them, then a place for each input and output that is copied.
+// Temporaries if the plan has them, then a place for each input and output that is copied.
 onnxc_status DeviceInstance::place_buffers(int32_t level, const DeviceRun& run, ErrorText& error) {
   const Level& laid_out = levels_[level];
   int64_t bytes = laid_out.planned_bytes;
@@ -326,7 +326,7 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
   if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
 }
 
-// What a step that the host decides on reads is brought there, when the kernels before it are done.
+// Brings the values on which the host decides to the host, when the kernels before the step are done.
 onnxc_status DeviceInstance::read_for_host(const StepDescription& step, ErrorText& error) {
   if (step.read < 0) return ONNXC_OK;
   const onnxc_status status = read_buffer(step.read, read_, error);
@@ -411,7 +411,7 @@ onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs:
   return status;
 }
 
-// The launches of this run in one call, captured first where they have other arguments than before.
+// The launches of this run in one call, captured first if they have other arguments than before.
 onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
   const CapturedGraphs::Entry* captured =
       graphs_.find({buffers_.data(), buffers_.size(), symbols_, model.symbol_count});
@@ -460,7 +460,7 @@ onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& erro
 
 onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& error) {
   const HipLibrary& hip = module_->hip();
-  ignore(hip.get_last_error());  // what a call before ours left behind is no error of a launch
+  ignore(hip.get_last_error());  // what a call before ours left behind is not an error of a launch
   const auto stream = run.has_own_stream ? own_stream_ : static_cast<hipStream_t>(run.stream);
   stream_ = stream;
   hipStreamCaptureStatus capture_status = hipStreamCaptureStatusNone;

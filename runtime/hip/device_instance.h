@@ -64,10 +64,10 @@ class DeviceInstance {
   hipStream_t own_stream_ = nullptr;
   std::optional<HostStaging> staging_;  // from the set-up on
 
-  // Where a run was enqueued and nobody has waited for it, this event is behind it.
+  // This event follows the last run that was enqueued and that nobody has waited for.
   hipEvent_t run_end_ = nullptr;
   bool may_be_running_ = false;
-  bool weights_have_arrived_ = false;  // for whatever comes behind the runs so far
+  bool weights_have_arrived_ = false;  // for all work after the runs so far
 
   const int64_t* symbols_ = nullptr;  // of the caller, for as long as the plan holds
   Array<int64_t> buffer_bytes_;
@@ -82,9 +82,9 @@ class DeviceInstance {
   };
   Array<Level> levels_;
   Array<void*> buffers_;
-  Array<void*> apart_;  // memory of single buffers, where they do not share the arena
+  Array<void*> apart_;  // memory of single buffers, if they do not share the arena
 
-  // What the host decides on is copied there, and seen in a frame of its own.
+  // Values on which the host decides are copied there, and seen in a frame of its own.
   Frame host_frame_ = {};
   Array<void*> host_buffers_;
   Array<char> read_;

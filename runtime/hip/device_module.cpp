@@ -73,7 +73,7 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
     return false;
   }
   if (device_ < 0 || device_ >= count) {
-    error.append("there is no GPU %d: HIP sees %d; choose another device_index; %s", device_, count, on_the_cpu());
+    error.append("there is no GPU %d: HIP sees %d; choose another number; %s", device_, count, on_the_cpu());
     return false;
   }
   // Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.

@@ -10,7 +10,7 @@ namespace onnxc::runtime {
 
 class DeviceModule {
  public:
-  // Null and a status where the device is missing, is of another architecture than the code, or is out of memory.
+  // Null and a status if the device is missing, is of another architecture than the code, or is out of memory.
   static DeviceModule* acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 
@@ -18,7 +18,7 @@ class DeviceModule {
   int device() const { return device_; }
   hipFunction_t kernel(int32_t index) const { return kernels_[index]; }
   char* weights() const { return static_cast<char*>(weights_); }
-  // What a stream must wait for before its kernels read the weights; null where there are none.
+  // The event that a stream must wait for before its kernels read the weights; null if there are none.
   hipEvent_t weights_arrival() const { return arrival_; }
 
  private:

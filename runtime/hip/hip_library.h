@@ -47,7 +47,7 @@ struct HipLibrary {
   hipError_t (*get_device_properties)(void* properties, int device);
 };
 
-// The library, the same for the whole process; null with the reason where there is none. It is the one that the process
+// The library, the same for the whole process; null with the reason if there is none. It is the one that the process
 // has already, as with PyTorch, whose streams and pointers belong to it; ONNXC_HIP_LIBRARY in the environment names
 // another file.
 const HipLibrary* hip_library(ErrorText& error);
@@ -58,7 +58,7 @@ bool succeeded(const HipLibrary& hip, hipError_t result, const char* call, Error
 // For calls that free something, or follow a failure: nobody is left to be told.
 inline void ignore(hipError_t) {}
 
-// ONNXC_OUT_OF_MEMORY where that is the failure, else ONNXC_UNSUPPORTED_DEVICE.
+// ONNXC_OUT_OF_MEMORY if that is the failure, else ONNXC_UNSUPPORTED_DEVICE.
 onnxc_status status_of(hipError_t result);
 
 }  // namespace onnxc::runtime

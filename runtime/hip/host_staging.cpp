@@ -7,7 +7,7 @@
 namespace onnxc::runtime {
 namespace {
 
-// Of so many bytes, those of the piece that begins at `begin`.
+// The bytes of so many that belong to the piece that begins at `begin`.
 size_t size_of_piece(int64_t bytes, int64_t begin, int64_t piece_bytes) {
   return static_cast<size_t>(std::min(piece_bytes, bytes - begin));
 }

@@ -16,8 +16,8 @@ class HostStaging {
   // Less goes in the stream of the run: events would take longer than its copy.
   static constexpr int64_t smallest = 64 * 1024;
 
-  // Copies between memory of the host and of the current device, behind what is in `stream` so far. What is put into
-  // `stream` behind a send sees its bytes; `from` may change at once. A fetch returns when its bytes are there.
+  // Copies between memory of the host and of the current device, after the work in `stream` so far. Work that is put
+  // into `stream` after a send sees its bytes; `from` may change at once. A fetch returns when its bytes are there.
   onnxc_status send(void* to, const void* from, int64_t bytes, hipStream_t stream, ErrorText& error);
   onnxc_status fetch(void* to, const void* from, int64_t bytes, hipStream_t stream, ErrorText& error);
 

@@ -1,5 +1,5 @@
-// What generated code gives the GPU runtime: the same model's program as kernels in a code object for each GPU.
-// Generated code and runtime are always built together.
+// The GPU program that generated code hands to the runtime: the same model's program as kernels in a code object for
+// each GPU. Generated code and runtime are always built together.
 #pragma once
 
 #include "host/model.h"

@@ -106,7 +106,7 @@ onnxc_status WindowTransfers::allocate(const WindowBuffer& buffer, int32_t slot,
   return succeeded(hip_, result, "hipHostMalloc for windows", error) ? ONNXC_OK : status_of(result);
 }
 
-// Of all values of that use, up or down.
+// Copies all values of that use, up or down.
 onnxc_status WindowTransfers::copy(WindowUse use, int32_t slot, int64_t count, ErrorText& error) {
   const bool goes_up = use == WindowUse::sent;
   for (int64_t i = 0; i < uses_.size(); ++i) {

@@ -1,13 +1,13 @@
 // Windows of a volume on their way to the GPU, and what the model made of them on its way back.
 //
-// Method: three streams, ordered by events alone, so that copies go both ways while the model runs:
+// Method: three streams, ordered only by events, so that copies go both ways while the model runs:
 //
 //     up      send 0  send 1           send 2
 //     model           run 0            run 1            run 2
 //     down                             fetch 0          fetch 1
 //
-// Copies are of pinned memory: others would block. Nothing here orders a run behind the earlier one in its slot:
-// whoever sends into a slot has waited for the runs that read it, and whoever fetches into one for the fetch before.
+// Copies are of pinned memory: others would block. Nothing here orders a run after the earlier one in its slot: whoever
+// sends into a slot has waited for the runs that read it, and whoever fetches into one for the fetch before.
 #pragma once
 
 #include "hip/backend.h"
@@ -45,7 +45,7 @@ class WindowTransfers : public DeviceWindows {
   Array<void*> memory_[slots];  // on the GPU, of this object's own
   CopyStreams copies_;
   hipStream_t model_ = nullptr;
-  hipEvent_t fetched_[slots] = {};  // behind the last fetch of each
+  hipEvent_t fetched_[slots] = {};  // after the last fetch of each
 };
 
 }  // namespace onnxc::runtime

@@ -21,8 +21,8 @@ const char* symbol(int32_t index) {
   return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
 }
 
-// The steps that the table shows: those of the program that this CPU runs, or of the first where it runs none; of the
-// GPU's in a model for it alone. Set before the table is.
+// The steps that the table shows: those of the program that this CPU runs, or of the first if it runs none; of the
+// GPU's in a model for only a GPU. Set before the table is.
 struct ShownSteps {
   int32_t count;
   const StepDescription* steps;

@@ -45,19 +45,20 @@ class Instance {
   const StepDescription* steps() const;
   onnxc_status step_info(int32_t step, onnxc_step_info& info) const;
   onnxc_status step_source(int32_t step, onnxc_step_source& source) const;
-  // Of temporaries that are alive during a step.
+  // Bytes of temporaries that are alive during a step.
   int64_t step_bytes(int32_t step) const;
-  // Null for an index that is no step, or no output.
+  // Null for an index that is not a step, or not an output.
   const StepOutput* step_output(int32_t step, int32_t output) const;
   int32_t step_output_count(int32_t step) const;
   int64_t least_working_bytes() const;
-  // Nothing where they are not known, as on a GPU.
+  // Nothing if they are not known, as on a GPU.
   StepCounts step_counts(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 
  private:
-  static constexpr const char* nothing_bound = "no dims are bound yet: call output_dims or run first";
+  static constexpr const char* nothing_bound =
+      "no sizes are known, since nothing has run yet or the last inputs were refused: run first";
 
   friend class VolumeRun;  // which runs the model many times in one call
   class Call;
@@ -80,7 +81,7 @@ class Instance {
   bool make_arenas();
 
   onnxc_status refuse(onnxc_status status, const char* text);
-  // What output_dims and run do once they are in a call.
+  // The work of output_dims and run once they are in a call.
   onnxc_status output_dims_in_call(const int64_t* const* input_dims, int64_t* const* output_dims);
   onnxc_status run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
                            int32_t output_count, const onnxc_run_options* options);
@@ -129,7 +130,8 @@ class Instance {
   ThreadPool own_pool_;
   HostThreads host_threads_;
 
-  // What the inputs' dims imply and, from level 1 on, what was computed from them; valid for the levels that are known.
+  // The values that follow from the inputs' dims and, from level 1 on, from what was computed from them; valid for the
+  // levels that are known.
   Array<int64_t> input_dims_;  // of all inputs, one after the other
   Array<int64_t> symbols_;
   Array<int64_t> previous_symbols_;  // while a level is bound
@@ -144,7 +146,7 @@ class Instance {
 
   Frame frame_ = {};
   Array<void*> buffers_;
-  Array<void*> input_data_;  // where steps find them
+  Array<void*> input_data_;  // the steps' view of the inputs
   Array<void*> output_data_;
   InternedStrings strings_;
   Array<int64_t> input_strings_;  // handles, of all inputs

@@ -74,7 +74,7 @@ onnxc_status Instance::output_dims_in_call(const int64_t* const* input_dims, int
   const int32_t* level = model.output_dim_levels;
   for (int32_t i = 0; i < model.output_count; ++i)
     for (int32_t axis = 0; axis < model.outputs[i].rank; ++axis, ++dims)
-      // What an earlier run had need not be what the next one has.
+      // The next run need not have the sizes of the earlier one.
       output_dims[i][axis] = level != nullptr && *level++ > 0 ? -1 : *dims;
   return ONNXC_OK;
 }
@@ -222,7 +222,7 @@ onnxc_status Instance::take_inputs(const onnxc_value* inputs) {
   return ONNXC_OK;
 }
 
-// Texts in place of the handles that the steps have written; empty ones where the run has failed before.
+// Texts in place of the handles that the steps have written; empty ones if the run has failed before.
 onnxc_status Instance::give_outputs(onnxc_status status) {
   for (int32_t i = 0; i < model.output_count && model.string_count > 0; ++i) {
     const TensorDescription& info = model.outputs[i];
@@ -427,7 +427,7 @@ void Instance::fail(const Frame& frame, const char* text) {
   static_cast<Instance*>(frame.instance)->failure_.compare_exchange_strong(none, text, std::memory_order_release);
 }
 
-// What hooks and tools ask.
+// The questions of hooks and tools.
 
 // Whether the sizes that a step works with are known.
 bool Instance::is_laid_out(int32_t step) const {

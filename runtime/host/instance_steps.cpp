@@ -1,4 +1,4 @@
-// What a model tells of its steps, and of what they have written while a hook looks on.
+// The model's facts about its steps, and about what they have written while a hook looks on.
 #include "hip/backend.h"
 #include "host/copy_out.h"
 #include "host/instance.h"

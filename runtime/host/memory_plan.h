@@ -4,10 +4,10 @@
 // whose lifetimes share a step need disjoint memory, others may share it; the arena should be small. Method: greedy. A
 // buffer goes into the tightest sufficient gap between the placed buffers whose lifetimes meet its own, else above
 // them. The order is by breadth (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020):
-// first the buffers of the step in which most bytes are alive, where no byte may be lost, and among these the largest.
-// Where that plan exceeds the lower bound, a plan by size alone is made too, and the smaller one counts. By breadth the
-// networks that we compile need no more than the bound (by size up to a third more); random buffers do better by size.
-// The result depends on the input alone. Limits: O(n^2) for n buffers; not optimal.
+// first the buffers of the step in which most bytes are alive, in which no byte may be lost, and among these the
+// largest. If that plan exceeds the lower bound, a plan only by size is made too, and the smaller one counts. With the
+// order by breadth the networks that we compile need no more than the bound (by size up to a third more); random
+// buffers do better by size. The result depends only on the input. Limits: O(n^2) for n buffers; not optimal.
 //
 // It runs when an instance is bound to dims: so it is plain, takes its memory from the caller and throws nothing.
 #pragma once
@@ -35,7 +35,7 @@ inline int64_t aligned_bytes(const PlannedBuffer& buffer) {
   return (buffer.bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
 }
 
-// The bytes alive in a step, INT64_MAX where their sum passes it.
+// The bytes alive in a step, INT64_MAX if their sum passes it.
 inline int64_t alive_bytes(const PlannedBuffer* buffers, int32_t count, int32_t step) {
   int64_t alive = 0;
   for (int32_t i = 0; i < count; ++i)
@@ -48,12 +48,12 @@ inline int64_t alive_bytes(const PlannedBuffer* buffers, int32_t count, int32_t 
 // The most bytes alive in one step: a lower bound on every plan. For buffers that plan_memory could place.
 inline int64_t least_memory(const PlannedBuffer* buffers, int32_t count) {
   int64_t most = 0;
-  // The bytes alive grow only where a buffer begins.
+  // The bytes alive grow only when a buffer begins.
   for (int32_t i = 0; i < count; ++i) most = std::max(most, alive_bytes(buffers, count, buffers[i].first_step));
   return most;
 }
 
-// Sets each buffer's breadth. Its offset is used meanwhile for the bytes alive where it begins.
+// Sets each buffer's breadth. Its offset is used meanwhile for the bytes alive when it begins.
 inline void measure_breadths(PlannedBuffer* buffers, int32_t count) {
   for (int32_t i = 0; i < count; ++i) buffers[i].offset = alive_bytes(buffers, count, buffers[i].first_step);
   for (int32_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// What generated code gives the runtime: one table that describes a model, and the frame in which its steps run. Both
+// The table that generated code hands to the runtime to describe a model, and the frame in which its steps run. Both
 // sides of this interface are always built together; users see include/onnxc.h.
 #pragma once
 
@@ -56,7 +56,7 @@ inline int64_t count_temporaries(const BufferDescription* buffers, int32_t buffe
 // elements from the first.
 struct PlacedAxis {
   int64_t extent;
-  int64_t block_size;  // 1 where the axis is not blocked
+  int64_t block_size;  // 1 if the axis is not blocked
   int64_t outer_step, inner_step;
 };
 
@@ -74,7 +74,7 @@ enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
 
 struct DeviceFrame;  // hip/program.h
 
-// What a step does, for the sizes of a run.
+// The work of a step, for the sizes of a run.
 struct StepCounts {
   double operations;  // floating-point operations
   double bytes;       // of the tensors that it reads and writes, weights included, each counted once
@@ -85,7 +85,7 @@ struct StepDescription {
   const char* name;                              // "conv_direct 3x3x3 64->64"
   const char* nodes;                             // ONNX names of the nodes it computes, separated by newlines
   const char* operators;                         // their operator types, separated by newlines
-  onnxc_step_source source;                      // where they come from
+  onnxc_step_source source;                      // the source lines that they come from
   void (*run)(const Frame& frame);               // on the CPU
   StepCounts (*counts)(const int64_t* symbols);  // or null
   int32_t output_count;
@@ -126,7 +126,7 @@ struct ModelDescription {
   const TensorDescription* outputs;
 
   int32_t symbol_count;
-  // The place of the symbol that is a number of the run; behind it that of the one that counts rounds of loops. -1 in a
+  // The place of the symbol that is a number of the run; after it that of the one that counts rounds of loops. -1 in a
   // model that draws no random numbers.
   int32_t random_symbols = -1;
   // A model's sizes become known level by level (plan stages): at level 0 those that the inputs' dims give, at level n
@@ -146,7 +146,7 @@ struct ModelDescription {
   const unsigned char* weights;  // of all of them; 64-byte aligned
   int64_t weights_size;
   // The strings of its constants, in the order of their handles; none in a model without tensors of strings. Among the
-  // weights, at these offsets: the bytes of all of them, and as int64 where among these each ends.
+  // weights, at these offsets: the bytes of all of them, and as int64 the end of each among these.
   int64_t string_count = 0, string_bytes = 0, string_ends = 0;
   const DeviceProgram* device_program =
       nullptr;  // the same model for a GPU (hip/program.h); null when compiled without
@@ -155,7 +155,7 @@ struct ModelDescription {
 // Defined by generated code.
 extern const ModelDescription model;
 
-// What to do where there is no GPU.
+// The advice for a machine without a GPU.
 inline const char* on_the_cpu() {
   return model.cpu_program_count > 0 ? "the model also runs on the CPU"
                                      : "compile it with --target cpu,hip to run it on the CPU as well";

@@ -7,7 +7,8 @@
 
 namespace onnxc::runtime {
 
-// The number that the text begins with, after spaces, and moves the text behind it; nothing there, and it stays.
+// Reads the number that the text begins with, after spaces, and moves the text past it; without a number the text
+// stays.
 inline int64_t take_number(const char*& text) {
   const char* at = text;
   while (*at == ' ' || *at == '\t' || *at == '\n') ++at;
@@ -20,5 +21,8 @@ inline int64_t take_number(const char*& text) {
   text = at;
   return is_negative ? -number : number;
 }
+
+// The ending of the noun after a number.
+inline const char* plural(int64_t number) { return number == 1 ? "" : "s"; }
 
 }  // namespace onnxc::runtime

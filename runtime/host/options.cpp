@@ -1,10 +1,13 @@
 #include "host/options.h"
 
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
 
 #include "host/model.h"
+#include "host/number_text.h"
 #include "threads/thread_count.h"
 
 namespace onnxc::runtime {
@@ -34,34 +37,56 @@ onnxc_status check_flags(uint32_t flags, uint32_t known, const char* name, Error
   return ONNXC_INVALID_ARGUMENT;
 }
 
+bool is_impossible(const char* variable, int64_t least, int64_t most) {
+  const char* const text = getenv(variable);
+  if (text == nullptr || *text == 0) return false;
+  const char* end = text;
+  const int64_t number = take_number(end);
+  return end == text || *end != 0 || number < least || number > most;
+}
+
+// Else a run would differ from what was asked for without a word. OpenMP's variable is not ours to refuse.
+onnxc_status check_environment(ErrorText& error) {
+  if (is_impossible("ONNXC_THREADS", 1, most_threads)) {
+    error.append("the environment variable ONNXC_THREADS is '%.64s'; a number of threads from 1 to %d is expected",
+                 getenv("ONNXC_THREADS"), most_threads);
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  if (is_impossible("ONNXC_SEED", INT64_MIN, INT64_MAX)) {
+    error.append("the environment variable ONNXC_SEED is '%.64s'; an integer is expected", getenv("ONNXC_SEED"));
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
 }  // namespace
 
 onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error) {
   onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_options", error);
   constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
   if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
+  if (status == ONNXC_OK) status = check_environment(error);
   if (status != ONNXC_OK) return status;
   if (options.device == ONNXC_CPU && model.cpu_program_count == 0) {
     error.append(
-        "this model was compiled for '%s' and has no code for the CPU; run it on the GPU (device ONNXC_HIP), or "
-        "compile "
-        "it with --target cpu,hip to run it on either",
+        "this model was compiled for '%s' and has no code for the CPU; run it on its GPU, or compile it with --target "
+        "cpu,hip to run it on either",
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
   if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program == nullptr)) {
     error.append(
-        "this model was compiled for '%s' and has no code for device %d; compile it with --target hip (or cpu,hip) to "
-        "run it on a GPU",
-        model.target, options.device);
+        "this model was compiled for '%s' and has no code for a GPU; compile it with --target hip (or cpu,hip) to run "
+        "it on one",
+        model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
   if ((options.flags & ONNXC_HIP_GRAPH) != 0 && options.device != ONNXC_HIP) {
-    error.append("onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+    error.append("a HIP graph is asked for, and the model is to run on the CPU");
     return ONNXC_INVALID_ARGUMENT;
   }
   if (options.threads < 0 || options.threads > most_threads) {
-    error.append("onnxc_options.threads is %d, and it ranges from 0 (let the library choose) to %d", options.threads,
+    error.append("the number of threads is %d, and it ranges from 0 (left to the model) to %d", options.threads,
                  most_threads);
     return ONNXC_INVALID_ARGUMENT;
   }

@@ -16,7 +16,7 @@ void RandomSeed::set_up() {
     return;
   }
   if (syscall(SYS_getrandom, &seed_, sizeof seed_, GRND_NONBLOCK) == sizeof seed_) return;
-  timespec now = {};  // early in a boot, or where a sandbox refuses
+  timespec now = {};  // early in a boot, or if a sandbox refuses
   clock_gettime(CLOCK_MONOTONIC, &now);
   seed_ = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }

@@ -7,7 +7,7 @@ namespace onnxc::runtime {
 
 class RandomSeed {
  public:
-  // Of the operating system's random numbers, or what the environment variable ONNXC_SEED says: an integer.
+  // From the operating system's random numbers, or the environment variable ONNXC_SEED: an integer.
   void set_up();
   // Not negative; each of a sequence that begins with the seed.
   int64_t next();

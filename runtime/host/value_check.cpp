@@ -10,7 +10,7 @@ struct DType {
   int bits;  // 0: no fixed size
 };
 
-// By ONNX's number (TensorProto.DataType).
+// Indexed by ONNX's number (TensorProto.DataType).
 constexpr DType dtypes[] = {
     {"undefined", 0},      {"float32", 32},  {"uint8", 8},        {"int8", 8},           {"uint16", 16},
     {"int16", 16},         {"int32", 32},    {"int64", 64},       {"string", 128},       {"bool", 8},
@@ -21,8 +21,8 @@ constexpr DType dtypes[] = {
 };
 constexpr int32_t dtype_count = sizeof dtypes / sizeof dtypes[0];
 
-// More elements than an address space has bytes: refused even where another dim is 0, so that sums and small multiples
-// of dims cannot overflow.
+// More elements than an address space has bytes: refused even if another dim is 0, so that sums and small multiples of
+// dims cannot overflow.
 constexpr int64_t largest_dim = int64_t{1} << 47;
 
 bool known(onnxc_dtype dtype) { return dtype >= 0 && dtype < dtype_count; }
@@ -85,7 +85,8 @@ onnxc_status check_type(const ValuePlace& place, const onnxc_value& value, bool 
   }
   if (value.device != ONNXC_CPU && !(on_gpu && value.device == ONNXC_HIP)) {
     append_place(error, place);
-    error.append("its data is on device %d, and this instance runs on %s", value.device, on_gpu ? "a GPU" : "the CPU");
+    error.append("its data is on %s, and the model is to run on %s",
+                 value.device == ONNXC_HIP ? "a GPU" : "a device that is not known", on_gpu ? "a GPU" : "the CPU");
     return ONNXC_UNSUPPORTED_DEVICE;
   }
   if (value.extension != nullptr) {
@@ -157,7 +158,7 @@ onnxc_status check_memory(const ValuePlace& place, const onnxc_value& value, con
   const auto alignment = static_cast<uintptr_t>(std::clamp(dtypes[place.info.dtype].bits / 8, 1, 8));
   if (const uintptr_t past = reinterpret_cast<uintptr_t>(value.data) % alignment; past != 0) {
     append_place(error, place);
-    error.append("data lies %d byte%s behind a multiple of %d, and a %s needs one: copy the tensor to aligned memory",
+    error.append("data lies %d byte%s past a multiple of %d, and a %s needs one: copy the tensor to aligned memory",
                  static_cast<int>(past), past == 1 ? "" : "s", static_cast<int>(alignment),
                  dtypes[place.info.dtype].name);
     return ONNXC_INVALID_ARGUMENT;

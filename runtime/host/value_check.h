@@ -20,7 +20,7 @@ struct ValuePlace {
 // Checks that there are as many values as the model has.
 onnxc_status check_count(const char* role, const onnxc_value* values, int32_t count, int32_t expected,
                          ErrorText& error);
-// Kind, dtype and device: host memory always, and device memory too where the instance runs on a GPU.
+// Kind, dtype and device: host memory always, and device memory too if the instance runs on a GPU.
 onnxc_status check_type(const ValuePlace& place, const onnxc_value& value, bool on_gpu, ErrorText& error);
 // Rank, null dims, negative or absurd dims.
 onnxc_status check_dims(const ValuePlace& place, int32_t rank, const int64_t* dims, ErrorText& error);

@@ -28,7 +28,7 @@
  * Manners: nothing is printed, no signal handler or exit handler is installed, dlopen runs no code of ours, worker
  * threads start with the first run that needs them and block all signals, a child of fork() may go on using an
  * instance, the floating-point environment and (on success) errno are as they were. Once every instance is destroyed,
- * dlclose leaves nothing behind. The results do not depend on the number of threads.
+ * dlclose frees everything. The results do not depend on the number of threads.
  *
  * Compatibility: structs and the table grow at their end only. A struct that the caller fills starts with its own size,
  * so that a newer model.so knows which fields an older caller has; zero is the default of every field.
@@ -85,7 +85,7 @@ enum {
   ONNXC_OK = 0,
   ONNXC_INVALID_ARGUMENT = 1, /* a null pointer, an index or an option out of range, values that overlap */
   ONNXC_WRONG_COUNT = 2,      /* not as many inputs or outputs as the model has */
-  ONNXC_WRONG_KIND = 3,       /* a sequence where a tensor belongs */
+  ONNXC_WRONG_KIND = 3,       /* a sequence instead of a tensor */
   ONNXC_WRONG_DTYPE = 4,
   ONNXC_WRONG_RANK = 5,
   ONNXC_WRONG_DIMS = 6,   /* a dim that the model does not take, or dims that contradict each other */
@@ -99,18 +99,18 @@ enum {
   ONNXC_INTERNAL_ERROR = 14      /* a bug of onnxc */
 };
 
-/* Where values live and where a model runs. */
+/* Places of values and of a model's runs. */
 enum { ONNXC_CPU = 0, ONNXC_HIP = 1 };
 
-/* An element of a tensor of strings: `size` bytes of any kind, without a terminating zero. What an output points to is
- * memory of the model, of the instance, or of an input of that run: it lasts until the next call on the instance, as
- * long as the inputs' bytes stay. */
+/* An element of a tensor of strings: `size` bytes of any kind, without a terminating zero. The memory that an output
+ * points to belongs to the model, to the instance, or to an input of that run: it lasts until the next call on the
+ * instance, as long as the inputs' bytes stay. */
 typedef struct onnxc_string {
   const char* text; /* null is fine when size is 0 */
   int64_t size;
 } onnxc_string;
 
-/* What a value is. Models of this version take and give tensors only. */
+/* The kind of a value. Models of this version take and give tensors only. */
 enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 
 /* An input or an output. Zero it, then set what you need.
@@ -120,13 +120,13 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
  * multiple of 16 is copied, an input before the kernels and an output after them.
  *
  * Elements of 4 and of 2 bits are packed, the first in the lowest bits of the first byte; unused bits of the last byte
- * are 0 in outputs. Those of strings are onnxc_string, 16 bytes each (on the CPU alone).
+ * are 0 in outputs. Those of strings are onnxc_string, 16 bytes each (only on the CPU).
  *
  * Sequences (later): data points to bytes / sizeof(onnxc_value) values. */
 typedef struct onnxc_value {
   int32_t kind; /* ONNXC_TENSOR */
   onnxc_dtype dtype;
-  int32_t device;      /* where data lives: ONNXC_CPU, or ONNXC_HIP for memory of the instance's GPU */
+  int32_t device;      /* the place of the data: ONNXC_CPU, or ONNXC_HIP for memory of the instance's GPU */
   int32_t rank;        /* output: ignored when dims is null */
   const int64_t* dims; /* `rank` of them, in elements; output: null, or dims that must equal the model's own */
   void* data;          /* null is fine when the tensor has no elements; output: null asks onnxc_allocate_output */
@@ -134,7 +134,7 @@ typedef struct onnxc_value {
   void* extension;     /* null */
 } onnxc_value;
 
-/* What the model says of an input, an output, or a tensor that a step writes. */
+/* The model's facts about an input, an output, or a tensor that a step writes. */
 typedef struct onnxc_value_info {
   const char* name; /* UTF-8, as in the ONNX file */
   onnxc_dtype dtype;
@@ -154,14 +154,14 @@ typedef void (*onnxc_parallel_for)(void* host_context, int64_t tasks, onnxc_para
 
 enum {
   /* All instances of this model that set it share one pool of threads. While one of them uses the pool, the others run
-   * on their calling threads alone. */
+   * only on their calling threads. */
   ONNXC_SHARED_POOL = 1,
   /* For tests: fills outputs and working memory with 0xff bytes (NaN) before each run, so that reading what was never
    * written shows. Also set by a non-empty environment variable ONNXC_POISON. */
   ONNXC_POISON = 2,
   /* ONNXC_HIP: the kernels of a run are launched as one HIP graph, which is captured by the first run with its dims and
    * device pointers, and replayed by those that follow: for models of many short kernels. Pointers to host memory may
-   * change, their contents are copied in and out by each run. The last eight graphs are kept. Of no effect on a run
+   * change, their contents are copied in and out by each run. The last eight graphs are kept. It has no effect on a run
    * with a hook, in a capture of the caller's, and on a model in which the host decides (see
    * onnxc_run_options.stream). */
   ONNXC_HIP_GRAPH = 4
@@ -187,15 +187,15 @@ typedef void* (*onnxc_allocate_output)(void* context, int32_t output, onnxc_dtyp
 
 enum { ONNXC_BEFORE_STEP = 0, ONNXC_AFTER_STEP = 1 };
 
-/* What a step is, in the texts of step_name, step_nodes and step_operators. */
+/* The name of a step, in the texts of step_name, step_nodes and step_operators. */
 typedef struct onnxc_step_info {
   const char* name;
   const char* nodes;
   const char* operators;
 } onnxc_step_info;
 
-/* Where the nodes of a step come from in the program that the model was exported from, as far as the file says it. Each
- * text has a line for each node, in the order of step_nodes, which may be empty; or it is "". */
+/* The places of a step's nodes in the program that the model was exported from, as far as the file says them. Each text
+ * has a line for each node, in the order of step_nodes, which may be empty; or it is "". */
 typedef struct onnxc_step_source {
   const char* modules; /* of PyTorch: "skip_layers.upsample" */
   const char* lines;   /* "monai/networks/blocks/dynunet_block.py:242" */
@@ -223,20 +223,20 @@ typedef struct onnxc_run_options {
   void* hook_context;
   /* HIP: the hipStream_t of the instance's GPU to run in; CPU: null. Null is HIP's default stream, as everywhere in
    * HIP: what it was given before (PyTorch's default stream is this one) is waited for, and what is given to it later
-   * waits. A run in it returns when it is done, unless it has ONNXC_ENQUEUE; where all values are in host memory, it
-   * runs as with ONNXC_OWN_STREAM, beside those of other instances. In a named stream a run returns when all is
-   * enqueued; only these runs block until the stream has come to them:
-   * - where an output, or an input, is host memory, since it is copied;
+   * waits. A run in it returns when it is done, unless it has ONNXC_ENQUEUE; if all values are in host memory, it runs
+   * as with ONNXC_OWN_STREAM, beside those of other instances. In a named stream a run returns when all is enqueued;
+   * only these runs block until the stream has come to them:
+   * - if an output, or an input, is host memory, since it is copied;
    * - of a model in which the host decides (sizes that depend on data; an If, a Loop, a Scan): before each such step it
    *   waits for the kernels before it and reads what they computed;
    * - the first with larger dims, or with a graph to capture (ONNXC_HIP_GRAPH), which may make room in the memory of
    * the run before;
    * - with a hook, after each step.
    *
-   * A run in a stream that the caller captures becomes part of the caller's graph. What would block it is refused, and
-   * leaves the capture as it was: memory of the host, a hook, a model in which the host decides, ONNXC_POISON, and dims
-   * that need more working memory than the runs before. The graph uses that memory: it must not be launched beside
-   * another run of the instance, nor after one with larger dims.
+   * A run in a stream that the caller captures becomes part of the caller's graph. Calls that would block it are
+   * refused, and leave the capture as it was: memory of the host, a hook, a model in which the host decides,
+   * ONNXC_POISON, and dims that need more working memory than the runs before. The graph uses that memory: it must not
+   * be launched beside another run of the instance, nor after one with larger dims.
    *
    * An instance that runs in another stream than before waits there for its last run, and is destroyed when that is
    * done. The current device of the calling thread is as it was, after each call and in each callback. */
@@ -265,7 +265,7 @@ typedef struct onnxc_api {
   const onnxc_value_info* (*output)(int32_t index);
   const char* (*symbol)(int32_t index); /* symbolic dims, such as "N": the inputs', then those that only a run knows */
 
-  /* The steps that a run on the CPU executes, in order; in a model for a GPU alone, those of a run on it. */
+  /* The steps that a run on the CPU executes, in order; in a model for only a GPU, those of a run on it. */
   const char* (*step_name)(int32_t step);      /* "conv_direct 3x3x3 64->64" */
   const char* (*step_nodes)(int32_t step);     /* names of the ONNX nodes that it computes, one a line */
   const char* (*step_operators)(int32_t step); /* their operator types, one a line */
@@ -279,8 +279,8 @@ typedef struct onnxc_api {
   onnxc_status (*create)(const onnxc_options* options, onnxc_instance** instance, char* error, size_t error_size);
   /* Ends its threads and frees its memory. Null is fine. The instance must not be in another call. */
   void (*destroy)(onnxc_instance* instance);
-  /* What went wrong in the last failed call on this instance, naming the input and the dim; "" when nothing did. Valid
-   * until the next call on the instance. */
+  /* The error of the last failed call on this instance, naming the input and the dim; "" if nothing failed. Valid until
+   * the next call on the instance. */
   const char* (*last_error)(onnxc_instance* instance);
 
   /* Computes the dims of the outputs from those of the inputs, before a run: input_dims[i] points to the dims of input
@@ -295,7 +295,7 @@ typedef struct onnxc_api {
   onnxc_status (*run)(onnxc_instance* instance, const onnxc_value* inputs, int32_t input_count,
                       const onnxc_value* outputs, int32_t output_count, const onnxc_run_options* options);
 
-  /* Of the dims bound last (by output_dims or run): values of the symbols (-1 for one that only a run knows and none
+  /* For the dims bound last (by output_dims or run): values of the symbols (-1 for one that only a run knows and none
    * has given), bytes of working memory. */
   onnxc_status (*symbol_values)(onnxc_instance* instance, int64_t* values);
   int64_t (*working_bytes)(onnxc_instance* instance);
@@ -310,7 +310,7 @@ typedef struct onnxc_api {
   /* Threads that runs of this instance may use. */
   int32_t (*threads)(onnxc_instance* instance);
 
-  /* Of the dims bound last: the least working memory that any placement of the tensors between steps needs, the most
+  /* For the dims bound last: the least working memory that any placement of the tensors between steps needs, the most
    * that is in use during one step. 0 on a GPU. */
   int64_t (*least_working_bytes)(onnxc_instance* instance);
 
@@ -323,31 +323,31 @@ typedef struct onnxc_api {
   int32_t (*instance_step_count)(onnxc_instance* instance);
   onnxc_status (*instance_step)(onnxc_instance* instance, int32_t step, onnxc_step_info* info);
 
-  /* The tensors that such a step materialises, for step_output_dims and step_output_data; null for one that is none. */
+  /* The tensors that such a step materialises, for step_output_dims and step_output_data; null for another index. */
   int32_t (*instance_step_output_count)(onnxc_instance* instance, int32_t step);
   const onnxc_value_info* (*instance_step_output)(onnxc_instance* instance, int32_t step, int32_t output);
 
-  /* How many HIP graphs runs of this instance have captured (ONNXC_HIP_GRAPH). Where the number grows with every run,
-   * dims or device pointers change every time, and capturing costs more than it gains. */
+  /* How many HIP graphs runs of this instance have captured (ONNXC_HIP_GRAPH). If the number grows with every run, dims
+   * or device pointers change every time, and capturing costs more than it gains. */
   int64_t (*captured_graphs)(onnxc_instance* instance);
 
   /* Runs the model over a volume in windows (onnxc_volume.h). volume_output_dims gives, for each output that is not
    * ONNXC_VOLUME_NOTHING, the channels and the spatial dims of what is written: output_dims[i] has room for one more
-   * than the volume's rank. Labels have no channels, and 1 stands there. Of `result`, which may be null, nan_voxels,
-   * runs and seconds count up to where a failed run came. */
+   * than the volume's rank. Labels have no channels, and 1 stands there. The members nan_voxels, runs and seconds of
+   * `result`, which may be null, count up to the point that a failed run reached. */
   onnxc_status (*volume_output_dims)(onnxc_instance* instance, const onnxc_volume* volume, int64_t* const* output_dims);
   onnxc_status (*run_volume)(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result);
 
-  /* Of the CPUs in `target`, the one whose code an instance made now would run: the last whose features this machine's
-   * has, or of several that which the environment variable ONNXC_MARCH names. "x86-64-v4"; null where there is none. */
+  /* The CPU in `target` whose code an instance made now would run: the last whose features this machine has, or with
+   * several the one that the environment variable ONNXC_MARCH names. "x86-64-v4"; null if there is none. */
   const char* (*cpu_level)(void);
 
-  /* Of the steps that a run of this instance executes: where their nodes come from, and the bytes of working memory
+  /* For the steps that a run of this instance executes: the sources of their nodes, and the bytes of working memory
    * that hold tensors during one, for the dims bound last (0 on a GPU). */
   onnxc_status (*instance_step_source)(onnxc_instance* instance, int32_t step, onnxc_step_source* source);
   int64_t (*instance_step_bytes)(onnxc_instance* instance, int32_t step);
   /* Bytes of the tensors that such a step reads and writes, weights included, each counted once, for the dims bound
-   * last: the least that it moves where no cache holds any of them. 0 where it is not known, as on a GPU. */
+   * last: the least that it moves if no cache holds any of them. 0 if it is not known, as on a GPU. */
   double (*instance_step_traffic)(onnxc_instance* instance, int32_t step);
 } onnxc_api;
 

@@ -10,11 +10,11 @@
  *     if (api->run_volume(instance, &volume, NULL) != ONNXC_OK) fail(api->last_error(instance));
  *
  * Each voxel's result is the mean of the windows that cover it, weighted by the importance of its place in each. Sums
- * are float32, made in one order: the bits depend neither on threads nor on the batch where the model's own do not.
+ * are float32, made in one order: the bits depend neither on threads nor on the batch if the model's own do not.
  *
- * Memory: windows go along one axis, the slab axis, and there row by row. What no later window covers is written and
- * leaves; the sums in flight are, for each class, at most one window's extent of slices, and mostly less. The volume is
- * not copied.
+ * Memory: windows go along one axis, the slab axis, and there row by row. Voxels that no later window covers are
+ * written and leave; the sums in flight are, for each class, at most one window's extent of slices, and mostly less.
+ * The volume is not copied.
  *
  * On a GPU, `batch` windows go there at once, and one run computes while the host blends the windows of the run before
  * and reads those of the next one. Each input and output of a run has two places there and in host memory. Progress is
@@ -31,7 +31,7 @@
 extern "C" {
 #endif
 
-/* Where windows are placed along an axis. */
+/* The placement of windows along an axis. */
 enum {
   /* MONAI's SlidingWindowInferer: int(window * (1 - overlap)) apart, at least 1; the last is moved back to the edge. */
   ONNXC_PLACES_SCAN = 0,
@@ -39,7 +39,7 @@ enum {
   ONNXC_PLACES_EVEN = 1
 };
 
-/* What a place in the window counts. */
+/* The weight of a place in the window. */
 enum {
   ONNXC_IMPORTANCE_CONSTANT = 0,
   /* MONAI's: a Gaussian about the window's middle, nowhere below 0.001 */
@@ -48,26 +48,26 @@ enum {
   ONNXC_IMPORTANCE_GAUSSIAN_NNUNET = 2
 };
 
-/* What stands around a volume that is smaller than the window, half before and half (and the odd one) behind. */
+/* The values around a volume that is smaller than the window, half before and half (and the odd one) after. */
 enum { ONNXC_PAD_CONSTANT = 0, ONNXC_PAD_REFLECT = 1, ONNXC_PAD_REPLICATE = 2, ONNXC_PAD_CIRCULAR = 3 };
 
 /* An output of another resolution: of the window's w voxels along an axis the model makes v. With zoom = v / w, its
- * voxel j lies at (j + rint(p * zoom) + 0.5) / zoom - 0.5 - p among the volume's, where p voxels are padded before it:
- * voxels are boxes, and the corners of both grids meet (half_pixel in ONNX's Resize, align_corners=False in PyTorch).
+ * voxel j lies at (j + rint(p * zoom) + 0.5) / zoom - 0.5 - p among the volume's, with p voxels padded before it.
+ * Voxels are boxes, and the corners of both grids meet (half_pixel in ONNX's Resize, align_corners=False in PyTorch).
  */
 
-/* What is written for an output. */
+/* The values that are written for an output. */
 enum {
   ONNXC_VOLUME_NOTHING = 0,
   ONNXC_VOLUME_VALUES = 1,  /* the blended values, ONNXC_FLOAT32 */
   ONNXC_VOLUME_SOFTMAX = 2, /* of the blended values, over the channels, ONNXC_FLOAT32 */
   ONNXC_VOLUME_SIGMOID = 3, /* of the blended values, ONNXC_FLOAT32 */
-  /* the first channel of the largest value, a NaN being the largest; of a single channel, 1 where it is above 0 (a
-   * sigmoid above one half). ONNXC_UINT8, ONNXC_UINT16, ONNXC_INT16 or ONNXC_INT32. Has no axis of channels. */
+  /* the first channel of the largest value, a NaN being the largest; of a single channel, 1 if it is above 0 (a sigmoid
+   * above one half). ONNXC_UINT8, ONNXC_UINT16, ONNXC_INT16 or ONNXC_INT32. Has no axis of channels. */
   ONNXC_VOLUME_LABELS = 4
 };
 
-/* Of one channel of an input: x becomes (clip(x * slope + intercept, low, high) - subtract) / divide. */
+/* For one channel of an input: x becomes (clip(x * slope + intercept, low, high) - subtract) / divide. */
 typedef struct onnxc_volume_scaling {
   double slope; /* 0 counts as 1 */
   double intercept;
@@ -100,14 +100,14 @@ typedef struct onnxc_volume_output {
   int32_t what;
   onnxc_dtype dtype;
   void* data;             /* null: `write` takes the slices */
-  const int64_t* strides; /* as those of an input; labels have none of the channels */
+  const int64_t* strides; /* as those of an input; labels have no stride for channels */
   int64_t bytes;
   onnxc_volume_write write;
   void* write_context;
 } onnxc_volume_output;
 
-/* Another model of the same inputs and outputs whose values are averaged with this one's, such as a fold. Where this
- * one runs on a GPU, so must the others, on the same one. */
+/* Another model of the same inputs and outputs whose values are averaged with this one's, such as a fold. If this one
+ * runs on a GPU, so must the others, on the same one. */
 typedef struct onnxc_volume_member {
   const onnxc_api* api;
   onnxc_instance* instance;
@@ -130,7 +130,7 @@ struct onnxc_volume {
   const double* step;        /* ONNXC_PLACES_EVEN: of each axis, above 0 to 1; null: 0.5 */
   const double* sigma_scale; /* the Gaussian's sigma, in windows, of each axis; null: 0.125 */
   double padding_value;      /* ONNXC_PAD_CONSTANT: as the model sees it, after the scaling */
-  int64_t batch;             /* windows in a run; 0: the model's own number where it has one, else more of small ones */
+  int64_t batch;             /* windows in a run; 0: the model's own number if it has one, else more of small ones */
   uint32_t mirrored_axes;    /* bit a: each window runs also mirrored in axis a, with every combination of these bits */
   int32_t slab_axis;         /* -1: the one that needs least memory */
   const onnxc_volume_input* inputs;   /* as many as the model has, at least one not fixed */
@@ -141,7 +141,7 @@ struct onnxc_volume {
   void* progress_context;
 };
 
-/* What a run over a volume was. Set struct_size before. */
+/* The outcome of a run over a volume. Set struct_size before. */
 struct onnxc_volume_result {
   uint32_t struct_size; /* sizeof(onnxc_volume_result) */
   int32_t slab_axis;

@@ -14,7 +14,7 @@ constexpr int64_t most_growth = 3;
 
 struct Character {
   uint32_t code;
-  int length;  // in bytes; 0 for bytes that are no UTF-8
+  int length;  // in bytes; 0 for bytes that are not UTF-8
 };
 
 Character decode(const char* at, int64_t left) {

@@ -57,7 +57,7 @@ InternedStrings::~InternedStrings() {
 
 bool InternedStrings::set_up() {
   if (model.string_count == 0) return true;
-  // Where the kernel has no random bytes to give, addresses are the next best that a caller does not choose.
+  // If the kernel has no random bytes to give, addresses are the next best that a caller does not choose.
   if (syscall(SYS_getrandom, key_, sizeof key_, 0) != static_cast<long>(sizeof key_)) {
     key_[0] = reinterpret_cast<uintptr_t>(this);
     key_[1] = reinterpret_cast<uintptr_t>(&key_);

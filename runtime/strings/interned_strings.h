@@ -9,8 +9,8 @@
 // The table is a hash table with open addressing. Its hash has a key of its own (SipHash-1-3, Aumasson and Bernstein,
 // 2012): who chooses the inputs cannot choose strings that meet in it. Memory is kept from run to run.
 //
-// Limits: one thread at a time adds strings; any number may read texts meanwhile only where none adds. At most 2^30
-// different strings a run.
+// Limits: one thread at a time adds strings; any number may read texts only while none adds. At most 2^30 different
+// strings a run.
 #pragma once
 
 #include <atomic>
@@ -51,13 +51,13 @@ class InternedStrings {
   onnxc_status failure() const { return failure_.load(); }
   const char* failure_text() const { return failure_text_.load(); }
 
-  // Where the part of a text began that was asked for last (part, in string_functions.h).
+  // The place of the part of a text that was asked for last (part, in string_functions.h).
   struct LastPart {
     int64_t text = -1, delimiter = -1, most = 0, number = 0, begin = 0;
   };
   LastPart last_part;
 
-  // Null data and size -1 for what is no handle, such as an element that no step has written.
+  // Null data and size -1 for a number that is not a handle, such as an element that no step has written.
   Text text(int64_t handle) const {
     if (handle < 0 || handle >= count_) return {nullptr, -1};
     return texts_[handle].text;

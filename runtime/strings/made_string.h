@@ -1,4 +1,4 @@
-// What the functions of strings share.
+// The shared parts of the functions of strings.
 #pragma once
 
 #include "strings/interned_strings.h"

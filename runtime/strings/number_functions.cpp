@@ -25,7 +25,7 @@ Text without_spaces(Text text) {
 }
 
 void refuse_number(const Frame& frame) {
-  frame.strings->fail(ONNXC_INVALID_DATA, "a string is no number, such as \"3.14\", \"1e-5\", \"INF\" or \"NaN\"");
+  frame.strings->fail(ONNXC_INVALID_DATA, "a string is not a number, such as \"3.14\", \"1e-5\", \"INF\" or \"NaN\"");
 }
 
 bool equals_name(Text text, const char* name) {
@@ -69,7 +69,7 @@ int shortest(char (&digits)[64], double value, int most, ReadsBack reads_back) {
 }
 
 int64_t plain_text(const Frame& frame, const char* scientific, int length) {
-  char* const bytes = frame.strings->room(512);  // 309 digits before the point, or 324 + 17 behind it
+  char* const bytes = frame.strings->room(512);  // 309 digits before the point, or 324 + 17 after it
   if (bytes == nullptr) return no_memory(frame);
   const char* const end = scientific + length;
   const char* const e = std::find(scientific, end, 'e');

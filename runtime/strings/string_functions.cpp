@@ -13,13 +13,13 @@ namespace {
 class Splitter {
  public:
   Splitter(Text text, Text delimiter, int64_t most) : text_(text), delimiter_(delimiter), most_(most) {}
-  // Goes on behind the part of a number, which began at an offset.
+  // Goes on after the part of a number, which began at an offset.
   void resume(int64_t number, int64_t begin) {
     number_ = number - 1;
     next_ = begin;
   }
 
-  // Goes to the next part; false behind the last.
+  // Goes to the next part; false after the last.
   bool advance() {
     if (is_over_) return false;
     begin_ = next_;

@@ -12,7 +12,7 @@ onnxc_status take_strings(const ValuePlace& place, const onnxc_string* texts, in
                           int64_t* handles, ErrorText& error);
 
 // The memory of an output has room for `count` texts, and begins with as many handles: puts the texts in their place.
-// ONNXC_INTERNAL_ERROR for what is no handle.
+// ONNXC_INTERNAL_ERROR if one is not a handle.
 onnxc_status give_strings(const ValuePlace& place, void* memory, int64_t count, const InternedStrings& strings,
                           ErrorText& error);
 

@@ -32,7 +32,7 @@ class ShortText {
     text_[length_] = 0;
     return *this;
   }
-  // Drops the last part of a path; false where it has but one.
+  // Drops the last part of a path; false if it has but one.
   bool to_parent() {
     while (length_ > 0 && text_[length_ - 1] != '/') --length_;
     if (length_ == 0) return false;

@@ -8,13 +8,12 @@
 namespace onnxc::runtime {
 namespace {
 
-// Slices of values that are written at once where the caller takes them one by one: enough for runs along the last
-// axis.
+// Slices of values that are written at once if the caller takes them one by one: enough for runs along the last axis.
 constexpr int64_t slices_at_once = 16;
 // Elements of a run that are worked on at once, so that they stay in the nearest cache.
 constexpr int64_t chunk = 256;
 
-// sums[i] += weight(i) * values[i], or values[-i] where they run backwards.
+// sums[i] += weight(i) * values[i], or values[-i] if they run backwards.
 void add_run(float* sums, const float* values, const float* importance, int64_t count, float outer, float least,
              bool is_mirrored) {
   if (is_mirrored) {

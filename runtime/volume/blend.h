@@ -1,10 +1,10 @@
 // The weighted sums of one output over the slab that is in flight, and what is written of them.
 //
 // Method: sums for each channel, and weights, in lines that have memory while windows cover them (sum_lines.h). A
-// window is added element by element. What no later window covers is finished: its values are sum / weight, written as
-// the caller wants them, and the sums are zero there again.
+// window is added element by element. Voxels that no later window covers are finished: their values are sum / weight,
+// written as the caller wants them, and the sums are zero there again.
 //
-// What bounds it: memory, 12 bytes for each element of a window's output.
+// Bound by: memory, 12 bytes for each element of a window's output.
 #pragma once
 
 #include "host/arena.h"
@@ -36,10 +36,10 @@ class Blend {
   int64_t add_tasks() const { return (channels_ + 1) * axes_[0].window; }
   void add(const Window& window, int64_t first_task, int64_t end_task);
 
-  // What becomes final with the windows at places [first_row, end_row) of the row axis and place `slab` of the slab
-  // axis.
+  // The box that becomes final with the windows at places [first_row, end_row) of the row axis and place `slab` of the
+  // slab axis.
   Box final_box(int64_t slab, int64_t first_row, int64_t end_row) const;
-  // Slices that the caller takes one by one wait for their last row. Labels wait where they are small, in memory for
+  // Slices that the caller takes one by one wait for their last row. Labels wait if they are small, in memory for
   // slices; values, as large as the sums, wait as sums.
   bool waits_as_sums() const { return takes_slices() && output_.what != ONNXC_VOLUME_LABELS; }
   // The slices of a box that finish is called with, at most.
@@ -49,7 +49,7 @@ class Blend {
   int64_t finish_tasks(const Box& box) const;
   void finish(const Box& box, int64_t times, int64_t first_task, int64_t end_task);
   void give_back(const Box& box) { lines_.give_back(box); }  // after these tasks
-  // The slices of the box, all of whose rows are finished, where the caller takes slices.
+  // The slices of the box, all of whose rows are finished, if the caller takes slices.
   onnxc_status hand_over(const Box& box, ErrorText& error);
 
   const OutputAxis& axis(int32_t index) const { return axes_[index]; }
@@ -90,11 +90,11 @@ class Blend {
 
   SumLines lines_;
 
-  void* written_ = nullptr;  // where element 0 of the caller's array is, or of slices_
+  void* written_ = nullptr;  // element 0 of the caller's array, or of slices_
   VolumeStrides strides_;
   int64_t most_slices_ = 0;
   int64_t slice_bytes_ = 0;
-  Arena slices_;  // where the caller takes slices one by one
+  Arena slices_;  // if the caller takes slices one by one
 };
 
 }  // namespace onnxc::runtime

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "host/number_text.h"
+
 namespace onnxc::runtime {
 namespace {
 
@@ -87,8 +89,8 @@ onnxc_status make_axis(const onnxc_volume& volume, int32_t index, WindowedAxis& 
   axis.size = volume.dims[index];
   axis.window = volume.window[index] > 0 ? volume.window[index] : axis.size;
   if (axis.size < 1 || axis.size > largest_size || axis.window > largest_size) {
-    error.append("axis %d of the volume has %lld voxels and the window %lld; both range from 1 to %lld", index,
-                 static_cast<long long>(axis.size), static_cast<long long>(axis.window),
+    error.append("axis %d of the volume has %lld voxel%s and the window %lld; both range from 1 to %lld", index,
+                 static_cast<long long>(axis.size), plural(axis.size), static_cast<long long>(axis.window),
                  static_cast<long long>(largest_size));
     return ONNXC_INVALID_ARGUMENT;
   }
@@ -99,9 +101,9 @@ onnxc_status make_axis(const onnxc_volume& volume, int32_t index, WindowedAxis& 
   const bool is_bounded = volume.padding == ONNXC_PAD_REFLECT || volume.padding == ONNXC_PAD_CIRCULAR;
   if (is_bounded && padding - axis.padding_before > most) {
     error.append(
-        "axis %d of the volume has %lld voxels, too few to pad it to the window's %lld by %s; take constant or "
+        "axis %d of the volume has %lld voxel%s, too few to pad it to the window's %lld by %s; take constant or "
         "replicate padding",
-        index, static_cast<long long>(axis.size), static_cast<long long>(axis.window),
+        index, static_cast<long long>(axis.size), plural(axis.size), static_cast<long long>(axis.window),
         volume.padding == ONNXC_PAD_REFLECT ? "reflection" : "repetition (circular)");
     return ONNXC_INVALID_ARGUMENT;
   }

@@ -1,4 +1,4 @@
-// Where windows lie in a volume, what each place in a window counts, and what stands outside of the volume.
+// The places of windows in a volume, the weight of each place in a window, and the values outside of the volume.
 //
 // Source: MONAI 1.6.1, monai/inferers/utils.py (sliding_window_inference) and monai/data/utils.py (dense_patch_slices,
 // compute_importance_map); nnU-Net 2.8.1, nnunetv2/inference/sliding_window_prediction.py. Both are followed to the
@@ -49,8 +49,8 @@ struct OutputAxis {
 onnxc_status make_geometry(const onnxc_volume& volume, VolumeGeometry& geometry, ErrorText& error);
 
 // The axis of an output whose window has `window` elements there. `importance` is that of the output before it, or the
-// input's: MONAI resamples one from the other (nearest-exact). False when memory is short; `fits` becomes
-// false where a window has no element, or roundings put one beyond the end.
+// input's: MONAI resamples one from the other (nearest-exact). False when memory is short; `fits` becomes false if a
+// window has no element, or roundings put one beyond the end.
 bool make_output_axis(const WindowedAxis& input, int64_t window, const Array<float>& importance, OutputAxis& axis,
                       bool& fits);
 

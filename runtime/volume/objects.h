@@ -1,4 +1,4 @@
-// A fixed number of objects that are built in place and destroyed, where Array holds plain data.
+// A fixed number of objects that are built in place and destroyed, while Array holds plain data.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Where the elements of a volume lie: [channels, axes] with strides in elements.
+// The layout of the elements of a volume: [channels, axes] with strides in elements.
 #pragma once
 
 #include "volume/geometry.h"
@@ -28,8 +28,8 @@ inline VolumeStrides given_strides(const int64_t* strides, int32_t rank, bool ha
   return result;
 }
 
-// Checks that memory of `bytes` bytes holds every element of [channels, dims], where `strides` (null: row-major) puts
-// them. channels is 0 where there is no axis of them.
+// Checks that memory of `bytes` bytes holds every element of [channels, dims], as `strides` (null: row-major) place
+// them. channels is 0 if there is no axis of them.
 onnxc_status check_strided_memory(int64_t channels, int32_t rank, const int64_t* dims, const int64_t* strides,
                                   int64_t element_bytes, int64_t bytes, ErrorText& error);
 

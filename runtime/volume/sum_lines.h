@@ -2,12 +2,12 @@
 //
 // Windows go along the slab axis, and within a slab along the row axis, the first of the other two. A line is what
 // belongs to one place of both, over the third axis. A line has memory from the first window that covers it until its
-// sums are written, so that of neighbouring slabs one ends as fast as the next one begins: for an overlap of a half and
-// long rows, little more than half a window's extent of slices. Where the slab axis is the last one, a line has 16
-// slices of it, so that runs along the last axis are not single elements.
+// sums are written, so that of neighbouring slabs one ends as fast as the next one begins. For an overlap of a half and
+// long rows, little more than half a window's extent of slices. If the slab axis is the last one, a line has 16 slices
+// of it, so that runs along the last axis are not single elements.
 //
 // Method: one range of addresses that has room for a window's extent of slices; lines that ended are used again before
-// new pages are touched. Memory is zero where it was never used, and a line is zero when it is given back. Lines lie in
+// new pages are touched. Memory is zero if it was never used, and a line is zero when it is given back. Lines lie in
 // groups, [channels and the weights, lines of a group, line], so that neighbouring lines of a channel share pages.
 #pragma once
 
@@ -28,7 +28,7 @@ class SumLines {
 
   // Memory for the lines of a window. Not while threads are at work on sums, as give_back.
   void begin(const Box& window);
-  // Of lines that no further window covers; those of which a slice is still open stay.
+  // Gives back lines that no further window covers; those that have a slice still open stay.
   void give_back(const Box& finished);
 
   // The sum of channel 0 there; those of the others follow channel_stride() apart.
@@ -44,7 +44,7 @@ class SumLines {
   int64_t run_length(int64_t i2) const { return slab_axis_ == 2 ? slices_ - i2 % slices_ : line_floats_ - i2; }
 
   int32_t row_axis() const { return row_axis_; }
-  // Of the lines that had memory at the same time.
+  // Bytes of the lines that had memory at the same time.
   int64_t used_bytes() const {
     return (used_slots_ + group - 1) / group * group_floats_ * static_cast<int64_t>(sizeof(float));
   }

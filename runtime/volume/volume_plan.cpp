@@ -1,5 +1,5 @@
-// What a run over a volume needs to know before its first window: windows that the model takes, the dims of its
-// outputs, the memory.
+// The facts for a run over a volume before its first window: windows that the model takes, the dims of its outputs, the
+// memory.
 #include <ctype.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace onnxc::runtime {
 namespace {
 
 constexpr int64_t largest_batch = 4096;
-// Of small windows so many run at once by default that threads find work between the ends of steps: a UNet of 8 to 32
+// So many small windows run at once by default that threads find work between the ends of steps. A UNet of 8 to 32
 // channels takes 0.84 of the time a window on 32^3, one of 16 to 128 channels 0.87, and 0.92 on 48^3 (two threads of
-// Zen 4); on 96^3 two windows took 1.06.
+// Zen 4). On 96^3 two windows took 1.06.
 constexpr int64_t usual_voxels = 64 * 64 * 64, most_usual_windows = 8;
 // Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
 constexpr int64_t largest_multiple = 256;
@@ -59,7 +59,7 @@ onnxc_status VolumeRun::check_fields() {
   return ONNXC_OK;
 }
 
-// That the model's inputs can be windows, its outputs blended, and slices handed over along a known axis.
+// Checks that the model's inputs can be windows, its outputs blended, and slices handed over along a known axis.
 onnxc_status VolumeRun::check_values() {
   bool has_window = false, has_output = false, has_slices = false;
   const auto check = [&](const char* role, const onnxc_value_info& info) {
@@ -92,7 +92,7 @@ onnxc_status VolumeRun::check_values() {
     if (status != ONNXC_OK) return status;
   }
   if (!has_window) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "every input of the volume is fixed");
-  if (!has_output) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  if (!has_output) return instance_.refuse(ONNXC_INVALID_ARGUMENT, "nothing would be written of any output");
   if (has_slices && volume_.slab_axis < 0)
     return instance_.refuse(ONNXC_INVALID_ARGUMENT, "slices are read or taken one by one: state the slab axis");
   return ONNXC_OK;
@@ -233,8 +233,8 @@ onnxc_status VolumeRun::make_blends() {
     if (dims[0] != batch_) {
       error_.append("output ");
       error_.append_name(model.outputs[i].name);
-      error_.append(": %lld windows give dim 0 the size %lld; its batch is not the input's",
-                    static_cast<long long>(batch_), static_cast<long long>(dims[0]));
+      error_.append(": %lld window%s give dim 0 the size %lld; its batch is not the input's",
+                    static_cast<long long>(batch_), plural(batch_), static_cast<long long>(dims[0]));
       return ONNXC_WRONG_DIMS;
     }
     bool is_whole = true;

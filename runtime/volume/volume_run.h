@@ -6,7 +6,7 @@
 // instance's threads.
 //
 // Order: places of the slab axis, then of the other axes in their order; for each batch of windows, each mirroring, and
-// in it each model. The order alone decides the bits.
+// in it each model. Only the order decides the bits.
 //
 // On a GPU one run computes while the host blends the windows of the run before and reads those of the next one.
 #pragma once
@@ -84,8 +84,8 @@ class VolumeRun {
   int64_t batch_ = 1;
   Array<int64_t> dims_;  // of the model's inputs and then of its outputs, for a batch of windows
   Array<int64_t*> input_dims_, output_dims_;
-  Objects<WindowReader> readers_;  // one an input, of use where that is not fixed
-  Objects<Blend> blends_;          // one an output, of use where something is written of it
+  Objects<WindowReader> readers_;  // one an input, of use if that is not fixed
+  Objects<Blend> blends_;          // one an output, of use if something is written of it
   WindowValues values_;            // of the inputs and then of the outputs
 
   // Places of the windows that wait for their run, and of those that are running meanwhile; which the former are.

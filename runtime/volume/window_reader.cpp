@@ -190,7 +190,7 @@ void WindowReader::read_typed(const Window& window, int64_t task) {
       for (int64_t i = 0; i < n2; ++i) row[i] = offsets2[i] < 0 ? padding_value_ : convert(source[offsets2[i]]);
     }
 
-    // Each voxel is counted once: by the first window that has it, and where it is not a repetition of the padding.
+    // Each voxel is counted once: by the first window that has it, if it is not a repetition of the padding.
     if (window.fresh == nullptr || place0 < window.fresh[0] || place1 < window.fresh[1]) continue;
     const auto is_voxel = [&](int32_t axis, int64_t padded) {
       return padded >= axes[axis].padding_before && padded < axes[axis].padding_before + axes[axis].size;

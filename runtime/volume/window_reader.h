@@ -1,7 +1,7 @@
 // Reads windows out of a scan: converts its elements to float32, scales them, pads, and mirrors.
 //
-// What bounds it: memory. A window's rows are contiguous in a row-major scan; in one of another order (NIfTI has the
-// first axis innermost) the loops keep the lines of the cache that a row touches until the next rows have used them.
+// Bound by: memory. A window's rows are contiguous in a row-major scan; in one of another order (NIfTI has the first
+// axis innermost) the loops keep the lines of the cache that a row touches until the next rows have used them.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace onnxc::runtime {
 
 class WindowReader {
  public:
-  // `slab_axis` is that whose slices input.read gives, where it does.
+  // `slab_axis` is that whose slices input.read gives, if it gives slices.
   onnxc_status set_up(const onnxc_volume& volume, const onnxc_volume_input& input, const char* name,
                       const VolumeGeometry& geometry, int32_t slab_axis, ErrorText& error);
 
@@ -51,7 +51,7 @@ class WindowReader {
   float padding_value_ = 0;
   std::atomic<int64_t> nan_count_ = 0;
 
-  // Where slices are read one by one: the last ones, slice i at place i % slice_places_.
+  // If slices are read one by one: the last ones, slice i at place i % slice_places_.
   Arena slices_;
   int32_t slab_axis_ = 0;
   int64_t slice_places_ = 0, slice_bytes_ = 0, next_slice_ = 0;

@@ -1,4 +1,4 @@
-// The values of runs over windows, and where they lie. On the CPU each lies in host memory, in one slot. On a GPU each
+// The values of runs over windows, and their memory. On the CPU each lies in host memory, in one slot. On a GPU each
 // lies there and in host memory, in two slots, so that the host reads and blends windows while the GPU has others.
 #pragma once
 
@@ -23,13 +23,13 @@ class WindowValues {
 
   // How many runs may have been started and not be waited for; as many slots there are.
   int32_t slots() const { return on_device_ != nullptr ? DeviceWindows::slots : 1; }
-  // What the host writes of an input that is sent, and reads of an output that is fetched.
+  // The host's buffer of an input that is sent, or of an output that is fetched.
   float* host_data(int32_t slot, int64_t value) const;
-  // What the model is given, and the stream to run in; null on the CPU.
+  // The model's arguments, and the stream to run in; null on the CPU.
   const onnxc_value* values(int32_t slot) const;
   void* stream() const { return on_device_ != nullptr ? on_device_->stream : nullptr; }
 
-  // Before a run, behind it, and before its outputs are read.
+  // Before a run, after it, and before its outputs are read.
   onnxc_status send(int32_t slot, int64_t windows, ErrorText& error);
   onnxc_status fetch(int32_t slot, int64_t windows, ErrorText& error);
   onnxc_status wait(int32_t slot, ErrorText& error);

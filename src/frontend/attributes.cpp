@@ -119,7 +119,7 @@ std::vector<NamedAttribute> read_attributes(const AttributeMap& attributes, cons
                                             const std::string& what) {
   std::vector<NamedAttribute> result;
   for (const auto& [name, attribute] : attributes) {
-    // A type is that of an optional without an element, which is none of ours.
+    // TYPE_PROTO occurs only for an empty Optional, which has no operator here.
     const auto type = attribute_type(*attribute);
     if (type == AttributeProto::UNDEFINED || type == AttributeProto::TYPE_PROTO) continue;
     result.push_back({name, read_attribute(*attribute, tensors, owner, describe_attribute(name, what))});

@@ -58,7 +58,7 @@ FunctionPointer find_schema_function(const onnx::OpSchema& schema, int version, 
   } catch (const UserError&) {
     throw;
   } catch (const std::exception&) {
-    // ONNX's builders throw where the types are not known or the version has no body; the node is then reported as one
+    // ONNX's builders throw if the types are not known or the version has no body; the node is then reported as one
     // that cannot be compiled.
     return nullptr;
   }

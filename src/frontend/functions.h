@@ -27,7 +27,7 @@ class LocalFunctions {
   std::map<std::tuple<std::string, std::string, std::string>, FunctionPointer> functions_;
 };
 
-// The body of an operator in a version of its operator set, or null where ONNX gives none. Some bodies depend on the
+// The body of an operator in a version of its operator set, or null if ONNX gives none. Some bodies depend on the
 // node's attributes and on the element types of its inputs.
 FunctionPointer find_schema_function(const onnx::OpSchema& schema, int version, const onnx::NodeProto& node,
                                      const AttributeMap& attributes, const std::vector<Value*>& inputs);

@@ -9,6 +9,7 @@
 #include "frontend/file/source_place.h"
 #include "frontend/signature.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -62,6 +63,7 @@ void GraphBuilder::add_inputs() {
     Value* value = graph_->add_value(input.name());
     value->dtype = read_input_dtype(input);
     value->shape = read_input_shape(input, symbols_, options_.limits, warnings_);
+    value->declared_shape = value->shape;  // a rule of its sizes may narrow the other
     graph_->inputs.push_back(value);
     main_.values[input.name()] = value;
   }
@@ -162,7 +164,7 @@ void GraphBuilder::build_operator(NodeInProgress& node) {
 // Whether the operator is one of its operator set; a row may cover more versions than the operator was part of ONNX in.
 bool GraphBuilder::exists(NodeInProgress& node) {
   Origin& origin = node.origin;
-  // GroupNormalization 18 was deprecated as it is (by 21, where its parameters are other ones), and files hold it.
+  // GroupNormalization 18 is deprecated (version 21 has other parameters), but files hold it.
   const bool is_early_group_normalization = origin.domain.empty() && origin.type == "GroupNormalization";
   if (node.schema != nullptr) return !node.schema->Deprecated() || is_early_group_normalization;
   if (!is_onnx_domain(origin.domain)) return true;
@@ -225,10 +227,10 @@ void GraphBuilder::add_constant(NodeInProgress& node) {
 
 void GraphBuilder::inline_function(NodeInProgress& node, const FunctionPointer& function, AttributeMap attributes) {
   const std::string what = fmt::format("function {}", quote(function->name()));
-  user_check(node.inputs.size() <= static_cast<size_t>(function->input_size()),
-             "{}: {} has {} inputs, and {} are given", node.what, what, function->input_size(), node.inputs.size());
-  user_check(node.proto.output_size() <= function->output_size(), "{}: {} has {} outputs, and {} are wanted", node.what,
-             what, function->output_size(), node.proto.output_size());
+  user_check(node.inputs.size() <= static_cast<size_t>(function->input_size()), "{}: {} has {}, and {} are given",
+             node.what, what, counted(function->input_size(), "input"), node.inputs.size());
+  user_check(node.proto.output_size() <= function->output_size(), "{}: {} has {}, and {} are wanted", node.what, what,
+             counted(function->output_size(), "output"), node.proto.output_size());
   OpsetVersions versions = read_opset_imports(function->opset_import(), what);
   // Bodies of operators outside ai.onnx use it without importing it: the caller's version is meant.
   versions.insert(node.scope.versions->begin(), node.scope.versions->end());

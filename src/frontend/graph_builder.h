@@ -18,9 +18,9 @@
 
 namespace onnxc {
 
-// The body of a function is built where it is called, in a scope of its own: with its own names, attributes and
-// operator-set versions. So a function keeps its versions when they differ from the model's, and nothing is copied
-// before the limits are checked (which is why ONNX's own inliner, working on the message, is not used).
+// The body of a function is built at the call, in a scope of its own: with its own names, attributes and operator-set
+// versions. So a function keeps its versions when they differ from the model's, and nothing is copied before the limits
+// are checked (which is why ONNX's own inliner, working on the message, is not used).
 class GraphBuilder {
  public:
   GraphBuilder(std::shared_ptr<const onnx::ModelProto> model, const std::filesystem::path& folder,
@@ -70,7 +70,7 @@ class GraphBuilder {
   void add_node(NodeInProgress& node, const OpRow* row);
   void add_constant(NodeInProgress& node);
   void inline_function(NodeInProgress& node, const FunctionPointer& function, AttributeMap attributes);
-  // Control flow (graph_builder_control_flow.cpp): subgraphs are built where they stand; false for another operator.
+  // Control flow (graph_builder_control_flow.cpp): subgraphs are built in place; false for another operator.
   bool build_control_flow(NodeInProgress& node);
   bool inline_branch(NodeInProgress& node);
   void build_if(NodeInProgress& node);
@@ -79,7 +79,7 @@ class GraphBuilder {
   void build_scan(NodeInProgress& node);
   void build_batched_scan(NodeInProgress& node);
   void build_sequence_map(NodeInProgress& node);
-  // What a Loop and a Scan have in common.
+  // The parts that a Loop and a Scan have in common.
   struct LoopParts {
     const onnx::GraphProto& body;
     size_t carried;
@@ -100,7 +100,7 @@ class GraphBuilder {
   // Null for an input of a function that its call leaves out.
   Value* find_value(const Scope& scope, const std::string& name) const;
   std::optional<Value*> try_find_value(const Scope& scope, const std::string& name) const;
-  // What a subgraph or function gives; fails where that is such an input.
+  // An output of a subgraph or function; fails if it is such an input.
   Value* given_value(const NodeInProgress& node, const Scope& scope, const std::string& name) const;
   // The name in the graph for a value that a scope calls `name`.
   std::string final_name(const Scope& scope, const std::string& name);
@@ -118,7 +118,7 @@ class GraphBuilder {
   std::vector<std::string> warnings_;
   Scope main_;
   std::unordered_map<std::string, const onnx::ValueInfoProto*> declared_;
-  // `wanted`, or where that is taken `wanted#2`, `wanted#3` and so on.
+  // `wanted`, or `wanted#2`, `wanted#3` and so on if that is taken.
   std::string free_name(const std::string& wanted);
 
   std::unordered_set<std::string> names_;            // that values of the graph have, or will have

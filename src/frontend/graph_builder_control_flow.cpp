@@ -5,6 +5,7 @@
 #include "frontend/graph_builder.h"
 #include "ops/control/control_flow.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -62,14 +63,14 @@ void GraphBuilder::build_body(const onnx::GraphProto& body, const NodeInProgress
   for (const onnx::NodeProto& each : body.node()) build_node(each, inner);
 }
 
-// The branch of an If whose condition is constant; false where it is not.
+// The branch of an If whose condition is constant; false if it is not.
 bool GraphBuilder::inline_branch(NodeInProgress& node) {
   const Value* condition = node.inputs.at(0);
   if (!condition->constant || condition->constant->size() != 1 || condition->dtype != DType::boolean) return false;
   const bool taken = condition->constant->as_int64()[0] != 0;
   const onnx::GraphProto& branch = node.attributes.at(taken ? "then_branch" : "else_branch")->g();
-  user_check(branch.output_size() == node.proto.output_size(), "{}: it has {} outputs, and its branch {}", node.what,
-             node.proto.output_size(), branch.output_size());
+  user_check(branch.output_size() == node.proto.output_size(), "{}: it has {}, and its branch {}", node.what,
+             counted(node.proto.output_size(), "output"), branch.output_size());
   Scope inner = subgraph_scope(node, "a branch");
   std::vector<std::string> formals;
   for (int i = 0; i < branch.output_size(); ++i) {
@@ -111,8 +112,8 @@ Value* GraphBuilder::own_value(const NodeInProgress& node, Value* value, const S
 
 std::vector<Value*> GraphBuilder::build_branch(NodeInProgress& node, const std::string& attribute, bool when) {
   const onnx::GraphProto& branch = node.attributes.at(attribute)->g();
-  user_check(branch.output_size() == node.proto.output_size(), "{}: it has {} outputs, and its {} {}", node.what,
-             node.proto.output_size(), attribute, branch.output_size());
+  user_check(branch.output_size() == node.proto.output_size(), "{}: it has {}, and its {} {}", node.what,
+             counted(node.proto.output_size(), "output"), attribute, branch.output_size());
   Scope inner = subgraph_scope(node, "a branch");
   inner.prefix += attribute + "/";
   inner.branch = std::make_shared<const Branch>(node.inputs.at(0), when, node.scope.branch);
@@ -152,10 +153,10 @@ void GraphBuilder::build_loop(NodeInProgress& node) {
   std::vector<Value*> inputs = node.inputs;
   inputs.resize(std::max<size_t>(inputs.size(), 2), nullptr);
   LoopParts parts{body, inputs.size() - 2, inputs, {}, true, {}, {}, {}, {}};
-  user_check(body.input_size() == static_cast<int>(inputs.size()), "{}: its body has {} inputs, expected {}", node.what,
-             body.input_size(), inputs.size());
-  user_check(body.output_size() == node.proto.output_size() + 1, "{}: its body has {} outputs, expected {}", node.what,
-             body.output_size(), node.proto.output_size() + 1);
+  user_check(body.input_size() == static_cast<int>(inputs.size()), "{}: its body has {}, expected {}", node.what,
+             counted(body.input_size(), "input"), inputs.size());
+  user_check(body.output_size() == node.proto.output_size() + 1, "{}: its body has {}, expected {}", node.what,
+             counted(body.output_size(), "output"), node.proto.output_size() + 1);
   for (const auto& input : body.input()) parts.begin_outputs.push_back(input.name());
   build_rounds(node, parts);
 }
@@ -164,12 +165,12 @@ void GraphBuilder::build_scan(NodeInProgress& node) {
   const onnx::GraphProto& body = node.attributes.at("body")->g();
   const int64_t scanned = node.attributes.at("num_scan_inputs")->i();
   const auto given = static_cast<int64_t>(node.inputs.size());
-  user_check(scanned >= 1 && scanned <= given, "{}: attribute 'num_scan_inputs' is {}, and it has {} inputs", node.what,
-             scanned, given);
-  user_check(body.input_size() == given, "{}: its body has {} inputs, expected {}", node.what, body.input_size(),
-             given);
-  user_check(body.output_size() == node.proto.output_size(), "{}: its body has {} outputs, expected {}", node.what,
-             body.output_size(), node.proto.output_size());
+  user_check(scanned >= 1 && scanned <= given, "{}: attribute 'num_scan_inputs' is {}, and it has {}", node.what,
+             scanned, counted(given, "input"));
+  user_check(body.input_size() == given, "{}: its body has {}, expected {}", node.what,
+             counted(body.input_size(), "input"), given);
+  user_check(body.output_size() == node.proto.output_size(), "{}: its body has {}, expected {}", node.what,
+             counted(body.output_size(), "output"), node.proto.output_size());
   LoopParts parts{body,
                   static_cast<size_t>(given - scanned),
                   {nullptr, nullptr},
@@ -232,14 +233,14 @@ void GraphBuilder::build_batched_scan(NodeInProgress& node) {
   bind_outputs(node, inner, outputs);
 }
 
-// A loop over the sequence that is the first input. Each output is a state, which a round puts its tensor behind.
+// A loop over the sequence that is the first input. Each output is a state, to which each round appends its tensor.
 // (ONNX's own function body asks for types that are known only later: which of the inputs are sequences.)
 void GraphBuilder::build_sequence_map(NodeInProgress& node) {
   const onnx::GraphProto& body = node.attributes.at("body")->g();
-  user_check(body.input_size() == std::ssize(node.inputs), "{}: its body has {} inputs, expected {}", node.what,
-             body.input_size(), node.inputs.size());
-  user_check(body.output_size() == node.proto.output_size(), "{}: its body has {} outputs, expected {}", node.what,
-             body.output_size(), node.proto.output_size());
+  user_check(body.input_size() == std::ssize(node.inputs), "{}: its body has {}, expected {}", node.what,
+             counted(body.input_size(), "input"), node.inputs.size());
+  user_check(body.output_size() == node.proto.output_size(), "{}: its body has {}, expected {}", node.what,
+             counted(body.output_size(), "output"), node.proto.output_size());
   Scope inner = subgraph_scope(node, "a body");
   const auto add = [&](std::string_view domain, std::string_view row, std::vector<Value*> inputs) {
     Value* output = graph_->add_value(free_name(fmt::format("{}{}", inner.prefix, row)));

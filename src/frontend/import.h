@@ -21,7 +21,7 @@ namespace onnxc {
 
 struct ImportOptions {
   Limits limits = {};
-  // The model itself, where it is no file: the path is then its name, beside which its external data lies.
+  // The model itself, if it is in memory: the path is then its name, beside which its external data lies.
   std::optional<std::string_view> model_bytes = {};
   // Bounds of symbols of the inputs' shapes, by name; a single value makes the symbol a number.
   std::map<std::string, Bounds> dims = {};
@@ -48,12 +48,12 @@ struct ImportedModel {
   ModelFacts facts;
   // Whatever of them was needed.
   std::vector<std::filesystem::path> external_files;
-  // Where the file breaks ONNX's text and its meaning is clear all the same, as onnxruntime takes it.
+  // Violations of ONNX's text whose meaning is clear and that onnxruntime accepts too.
   std::vector<std::string> warnings;
 };
 
-// Throws UserError, with the file's name, for a file that cannot be read, is no valid model or holds what onnxc cannot
-// compile (every such node is listed), and UsageError for a dim or an output that the model does not have.
+// Throws UserError, with the file's name, for a file that cannot be read, is not a valid model or holds what onnxc
+// cannot compile (every such node is listed). Throws UsageError for a dim or an output that the model does not have.
 ImportedModel import_model(const std::filesystem::path& path, const ImportOptions& options = {});
 
 // The files of a model beside its own, without importing it; none of one that cannot be read.

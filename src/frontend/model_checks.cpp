@@ -10,6 +10,7 @@
 #include "frontend/attributes.h"
 #include "frontend/file/onnx_names.h"
 #include "onnx/defs/schema.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -57,8 +58,8 @@ Producers find_producers(const Nodes& nodes) {
   return producers;
 }
 
-// Follows producers back from a node that uses a value before it is made: where the walk along the inputs comes back to
-// the node, the way is the cycle. Empty where there is none.
+// Follows producers back from a node that uses a value before it is made: when the walk along the inputs comes back to
+// the node, the way is the cycle. Empty if there is none.
 std::vector<const onnx::NodeProto*> find_cycle(const onnx::NodeProto& start, const Producers& producers) {
   // Breadth first, so that the cycle is a shortest one.
   std::vector<const onnx::NodeProto*> queue = {&start};
@@ -84,7 +85,7 @@ std::vector<const onnx::NodeProto*> find_cycle(const onnx::NodeProto& start, con
   const Producers producers = find_producers(nodes);
   const auto producer = producers.find(input);
   if (producer == producers.end())
-    user_error("{}: its input {} is made by no node, and is no input or initializer of {}", describe(node),
+    user_error("{}: its input {} is not made by a node, and is not an input or initializer of {}", describe(node),
                quote(input), what);
   const std::vector<const onnx::NodeProto*> cycle = find_cycle(node, producers);
   if (cycle.empty())
@@ -94,7 +95,7 @@ std::vector<const onnx::NodeProto*> find_cycle(const onnx::NodeProto& start, con
   std::string path;
   for (size_t i = 0; i < cycle.size() && i < most_shown; ++i) path += describe(*cycle[i]) + " -> ";
   if (cycle.size() > most_shown) path += "... -> ";
-  user_error("{}: a cycle of {} nodes: {}{}", what, cycle.size(), path, describe(*cycle[0]));
+  user_error("{}: a cycle of {}: {}{}", what, counted(cycle.size(), "node"), path, describe(*cycle[0]));
 }
 
 void ModelChecker::check_attributes(const onnx::NodeProto& node, const std::vector<const Names*>& scopes) {

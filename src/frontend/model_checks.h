@@ -19,9 +19,9 @@ OpsetVersions read_opset_imports(const google::protobuf::RepeatedPtrField<onnx::
 // The same of a model: before IR version 3 there were no imports, and version 1 was meant.
 OpsetVersions read_opset_imports(const onnx::ModelProto& model);
 
-// Checks graph, functions and subgraphs: that every value has one name and one producer which comes before its users
-// (a cycle is told apart from a wrong order), that outputs are made, that attributes have distinct names, and the
-// limits on nodes and nesting. UserError naming the node or the value.
+// Checks graph, functions and subgraphs: that every value has one name and one producer which comes before its users (a
+// cycle is told apart from a wrong order), that outputs are made, and that attributes have distinct names. Also checks
+// the limits on nodes and nesting. UserError naming the node or the value.
 void check_model(const onnx::ModelProto& model, const Limits& limits);
 
 }  // namespace onnxc

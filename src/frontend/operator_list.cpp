@@ -11,7 +11,7 @@ namespace {
 
 std::string form_of(const OpRow& row) { return row.expand != nullptr ? "expansion" : "loops"; }
 
-// How a version is compiled; "" where it is not.
+// How a version is compiled; "" if it is not.
 std::string form_of(const onnx::OpSchema& schema, const std::string& domain) {
   const std::string& name = schema.Name();
   if (domain.empty() && name == "Constant") return "constant";
@@ -31,7 +31,7 @@ std::vector<ListedOperator> list_operators() {
     forms[{domain, schema.Name()}][schema.SinceVersion()] = form_of(schema, domain);
   }
 
-  // Operators of others, which have rows alone.
+  // Operators of other domains, which only have rows.
   std::map<std::pair<std::string, std::string>, const OpRow*> others;
   for (const OpRow* row : all_ops()) {
     const std::pair key{std::string(row->domain), std::string(row->name)};

@@ -1,4 +1,4 @@
-// What onnxc compiles, by operator: the documentation of a build about itself.
+// The operators that onnxc compiles: the documentation of a build about itself.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ struct ListedOperator {
   std::string domain;  // "" is ai.onnx
   std::string name;
   // How it is compiled: "loops" by its row, "expansion" by a row that puts other operators in its place, "body" by the
-  // function that ONNX gives for it, "control flow" and "constant" by the importer; "" where it is not.
+  // function that ONNX gives for it, "control flow" and "constant" by the importer; "" if it is not.
   std::string form;
-  // Of the versions in which ONNX changed the operator, those that are compiled and those that are not. Empty for an
+  // The versions in which ONNX changed the operator: those that are compiled, and those that are not. Empty for an
   // operator that ONNX does not know.
   std::vector<int> versions, missing_versions;
 };

@@ -32,14 +32,14 @@ DType dtype_of(onnx::DataType type) {
   return row == nullptr ? DType::undefined : row->dtype;
 }
 
-// Exporters write half types where the operator's version does not allow them yet (PyTorch: bfloat16 for Conv before
+// Exporters write half types even if the operator's version does not allow them yet (PyTorch: bfloat16 for Conv before
 // version 22); they mean the same there as float32 does.
 bool is_allowed(DType dtype, const OpSchema::FormalParameter& formal) {
   if (formal.GetTypes().contains(onnx_type(dtype))) return true;
   return is_half(dtype) && formal.GetTypes().contains(onnx_type(DType::float32));
 }
 
-// The formal parameter of an input or output; the last one stands for all that follow where it is variadic.
+// The formal parameter of an input or output; a variadic last one stands for all that follow.
 const OpSchema::FormalParameter* formal_of(const FormalParameters& formals, size_t index) {
   if (index < formals.size()) return &formals[index];
   if (!formals.empty() && formals.back().GetOption() == OpSchema::Variadic) return &formals.back();
@@ -64,8 +64,8 @@ void check_presence(const google::protobuf::RepeatedPtrField<std::string>& names
   // Absent ones at the end count as not given.
   int count = names.size();
   while (count > 0 && names.Get(count - 1).empty()) --count;
-  user_check(count >= least && count <= most, "{}: expected {} {}s, found {}", what, count_text(least, most), kind,
-             count);
+  user_check(count >= least && count <= most, "{}: expected {} {}{}, found {}", what, count_text(least, most), kind,
+             (most == std::numeric_limits<int>::max() ? least : most) == 1 ? "" : "s", count);
   for (int i = 0; i < count; ++i) {
     const auto* formal = formal_of(formals, static_cast<size_t>(i));
     user_check(!names.Get(i).empty() || formal == nullptr || formal->GetOption() != OpSchema::Single,

@@ -15,7 +15,7 @@ namespace onnxc {
 void check_signature(const onnx::NodeProto& node, const std::vector<Value*>& inputs, const onnx::OpSchema& schema,
                      const std::string& what);
 
-// Sets the element types of a node's outputs that follow from the signature alone: from the inputs' types, or from an
+// Sets those element types of a node's outputs that follow from the signature: from the inputs' types, or from an
 // attribute that names one (Cast's `to`, `dtype`). Others stay undefined until shape inference.
 void infer_output_dtypes(Node& node, const onnx::OpSchema& schema);
 

@@ -8,13 +8,14 @@
 #include <tuple>
 
 #include "frontend/file/onnx_names.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
 
-// The version in which an operator set gained an operator, or 0 where it never did.
+// The version in which an operator set gained an operator, or 0 if it never did.
 int first_version(const Origin& origin) {
   using FirstVersions = std::map<std::pair<std::string, std::string>, int>;
   static const FirstVersions first_versions = [] {
@@ -32,7 +33,7 @@ int first_version(const Origin& origin) {
 std::string reason_for(const Origin& origin, const onnx::OpSchema* schema) {
   // CastMap and DictVectorizer take a map, which no input of a model can be.
   if (origin.domain == "ai.onnx.ml" && origin.type == "ZipMap")
-    return "it gives a map for each row, and onnxc has tensors alone; export the model without it (skl2onnx: options "
+    return "it gives a map for each row, and onnxc has only tensors; export the model without it (skl2onnx: options "
            "{'zipmap': False}), or name the tensor in front of it with --outputs";
   if (schema != nullptr && schema->Deprecated())
     return fmt::format("ONNX removed it in version {}; export the model with an older opset_version",
@@ -64,7 +65,7 @@ void UnsupportedNodes::add(const Origin& origin, const onnx::OpSchema* schema) {
 void UnsupportedNodes::add(const Origin& origin, std::string reason) { nodes_.push_back({origin, std::move(reason)}); }
 
 std::string UnsupportedNodes::report() const {
-  // Of a long list the first node of each operator comes first: these are what its reader has to know.
+  // In a long list the first node of each operator comes first, since that is what its reader has to know.
   std::vector<std::string> first, others;
   std::set<std::tuple<std::string, std::string, std::string>> seen;
   for (const auto& [origin, reason] : nodes_) {
@@ -76,9 +77,8 @@ std::string UnsupportedNodes::report() const {
   }
   const bool is_long = !others.empty();
   first.insert(first.end(), others.begin(), others.end());
-  return fmt::format("{} node{} cannot be compiled{}:\n  {}", nodes_.size(), nodes_.size() == 1 ? "" : "s",
-                     is_long ? fmt::format(", of {} operator{}", seen.size(), seen.size() == 1 ? "" : "s") : "",
-                     list_text(first, "\n  "));
+  return fmt::format("{} cannot be compiled{}:\n  {}", counted(nodes_.size(), "node"),
+                     is_long ? fmt::format(", of {}", counted(seen.size(), "operator")) : "", list_text(first, "\n  "));
 }
 
 }  // namespace onnxc

@@ -10,13 +10,13 @@
 
 namespace onnxc {
 
-// For an operator of ai.onnx that ONNX has not in this version, and that files of onnxruntime hold: the version that it
-// is taken as, 0 where ONNX never had it. Nothing for another.
+// The version as which an operator of ai.onnx is taken that this version of ONNX lacks, and that files of onnxruntime
+// hold; 0 if ONNX never had it. Nothing for another.
 std::optional<int> version_outside_onnx(const Origin& origin);
 
 class UnsupportedNodes {
  public:
-  // `schema` is ONNX's for the node in the version that is imported, or null where ONNX has none.
+  // `schema` is ONNX's for the node in the version that is imported, or null if ONNX has none.
   void add(const Origin& origin, const onnx::OpSchema* schema);
   // For a node that is refused for a reason of its own.
   void add(const Origin& origin, std::string reason);

@@ -6,6 +6,7 @@
 #include "frontend/file/onnx_names.h"
 #include "ir/expr/parser.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -43,7 +44,7 @@ bool is_unknown(const TensorShapeProto::Dimension& dim) {
   return text.empty() || text == "?" || text == "-1" || text == "None";
 }
 
-// -1 is no size, and what it means is known all the same.
+// -1 is not a size, but its meaning is known: any size.
 bool is_minus_one(const TensorShapeProto::Dimension& dim) {
   return is_unknown(dim) && (dim.has_dim_value() || trimmed(dim.dim_param()) == "-1");
 }
@@ -107,16 +108,15 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
   const onnx::TypeProto::Tensor& type = input.type().tensor_type();
   user_check(type.has_shape(), "{}: it has no shape, not even a rank; export the model with an input of known rank",
              what);
-  user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {} axes; at most {} are allowed", what,
-             type.shape().dim_size(), limits.max_rank);
+  user_check(type.shape().dim_size() <= limits.max_rank, "{}: it has {}; at most {} are allowed", what,
+             counted(type.shape().dim_size(), "axis"), limits.max_rank);
   Shape shape;
   int64_t known_bytes = element_size(read_input_dtype(input));
   for (int i = 0; i < type.shape().dim_size(); ++i) {
     const TensorShapeProto::Dimension& dim = type.shape().dim(i);
     try {
       const std::string its_dim = fmt::format("{}: its dim {}", what, i);
-      if (is_minus_one(dim))
-        warnings.push_back(its_dim + " is -1, which is no size; it is taken as one that may change");
+      if (is_minus_one(dim)) warnings.push_back(its_dim + " is -1; it is treated as dynamic");
       if (is_unknown(dim))
         shape.push_back(symbols.unnamed(fmt::format("{}_dim{}", input.name(), i)));
       else
@@ -132,7 +132,7 @@ Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, 
 DType read_input_dtype(const onnx::ValueInfoProto& input) {
   user_check(
       input.type().has_tensor_type(),
-      "input {}: it is no tensor; make it of tensors in the model (SequenceConstruct, Optional), as onnxc.backend "
+      "input {}: it is not a tensor; make it of tensors in the model (SequenceConstruct, Optional), as onnxc.backend "
       "does for the inputs of a run",
       quote(input.name()));
   const int code = input.type().tensor_type().elem_type();
@@ -154,7 +154,7 @@ std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, Symb
       try {
         shape.push_back(named_dim(dim.dim_param(), symbols).size);
       } catch (const UserError&) {
-        return std::nullopt;  // the text is no expression: there is nothing to compare with
+        return std::nullopt;  // the text is not an expression: there is nothing to compare with
       }
     }
   }

@@ -22,11 +22,11 @@ class SymbolTable {
 
   // Keeps the names in a dim_param, so that no unnamed dim is called so.
   void reserve(const std::string& text);
-  // The symbol of a name, or its number where the user gave one.
+  // The symbol of a name, or its number if the user gave one.
   Expr named(const std::string& name);
   // A new symbol with a name like this that nothing else has.
   Expr unnamed(std::string name);
-  // UsageError where the user bounds a symbol that no input has.
+  // UsageError if the user bounds a symbol that no input has.
   void check_bounds_used() const;
 
  private:
@@ -39,10 +39,10 @@ class SymbolTable {
 // name a symbol NAME_dimK. UserError naming input and dim.
 Shape read_input_shape(const onnx::ValueInfoProto& input, SymbolTable& symbols, const Limits& limits,
                        std::vector<std::string>& warnings);
-// The element type of a graph input. UserError where it is no tensor, or of a type that is not supported.
+// The element type of a graph input. UserError if it is not a tensor, or is of a type that is not supported.
 DType read_input_dtype(const onnx::ValueInfoProto& input);
 
-// The type in value_info, for display only: nothing where it has nothing usable.
+// The type in value_info, for display only: nothing if it is not usable.
 std::optional<Shape> read_declared_shape(const onnx::ValueInfoProto& value, SymbolTable& symbols);
 DType read_declared_dtype(const onnx::ValueInfoProto& value);
 

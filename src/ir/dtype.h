@@ -48,10 +48,10 @@ enum class DTypeKind : uint8_t { none, floating, signed_integer, unsigned_intege
 struct DTypeInfo {
   DType dtype;
   DTypeKind kind;
-  int bits;                 // of an element; 0 where it has no fixed size
+  int bits;                 // of an element; 0 if it has no fixed size
   std::string_view name;    // in our IR and in errors: "float32"
   std::string_view c_type;  // of an element in memory, in generated code
-  DType compute;            // the type that arithmetic on it is done in: itself where it has at least 32 bits
+  DType compute;            // the type that arithmetic on it is done in: itself if it has at least 32 bits
 };
 
 // Undefined for types that onnxc does not compile (their row is nullptr).

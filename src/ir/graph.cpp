@@ -154,7 +154,7 @@ void Graph::erase_unused() {
 void verify(const Graph& graph) {
   std::set<const Value*> available(graph.inputs.begin(), graph.inputs.end());
   std::map<const Value*, size_t> uses;
-  // What each value knows of its uses, gathered once.
+  // The uses that each value knows of, gathered once.
   std::set<std::tuple<const Value*, const Node*, size_t>> known;
   for (const auto& node : graph.nodes())
     for (const Value* input : node->inputs)
@@ -203,7 +203,7 @@ std::string to_string(const Graph& graph) {
       attributes.push_back(printable(attribute.name) + "=" + to_string(attribute.value));
     text += fmt::format("{} = {}({})", fmt::join(outputs, ", "), printable(node->origin.type), fmt::join(inputs, ", "));
     if (!attributes.empty()) text += fmt::format(" {{{}}}", fmt::join(attributes, ", "));
-    // What is known of a tensor of integers.
+    // The facts that are known of a tensor of integers.
     for (const Value* output : node->outputs)
       if (output != nullptr && output->elements) text += "  # " + to_string(Shape(*output->elements));
     text += "\n";

@@ -25,16 +25,15 @@ struct OpRow;  // ops/op.h
 
 // The origin of something in the ONNX file, for messages, comments and reports. Text from the model: never code.
 struct Origin {
-  std::string name;    // the node's name, or the name of its first output where it has none
+  std::string name;    // the node's name, or the name of its first output if it has none
   std::string type;    // "Conv"
   std::string domain;  // "" for ai.onnx
   int version = 0;     // of the operator set that the model imports for the domain
   SourcePlace place = {};
-  std::string expanded = {};  // the type of the file's node, where this one is a part of what it became
+  std::string expanded = {};  // the type of the file's node, if this one is a part of what it became
 
-  // "node 'conv1' (Conv)", how messages call it, or "node 'best' (TopK, in its ArgSort)"; where the file names the
-  // user's line also that: "node 'node_cat_3' (Concat, monai/networks/blocks/dynunet_block.py:242 in
-  // skip_layers.upsample)".
+  // "node 'conv1' (Conv)", how messages call it, or "node 'best' (TopK, in its ArgSort)"; the user's line too if the
+  // file names it: "node 'node_cat_3' (Concat, monai/networks/blocks/dynunet_block.py:242 in skip_layers.upsample)".
   std::string describe() const;
 };
 
@@ -74,11 +73,11 @@ struct NamedAttribute {
   Attribute value;
 };
 
-// Nodes that run only where a condition holds: a branch of an If.
+// Nodes that run only if a condition holds: a branch of an If.
 struct Branch {
   Value* condition;
   bool when;
-  std::shared_ptr<const Branch> outer;  // null where it stands in no other
+  std::shared_ptr<const Branch> outer;  // null if it stands in no other
 };
 
 struct Node {
@@ -90,10 +89,10 @@ struct Node {
   Origin origin;
   // Dims of its outputs that are known only at run time; the node's definition binds them.
   std::set<Symbol> bound_symbols;
-  // Of a node that draws random numbers: which stream of them it has. It keeps that in all passes.
+  // For a node that draws random numbers: the number of its stream of them. It keeps that in all passes.
   std::optional<uint64_t> random_stream = std::nullopt;
   std::shared_ptr<const Branch> branch = nullptr;
-  // 1 where the node runs, 0 where it does not: `branch` as shape inference resolved it.
+  // 1 if the node runs, 0 if it does not: `branch` as shape inference resolved it.
   Expr condition = 1;
 
   const Attribute* find_attribute(std::string_view name) const;
@@ -106,10 +105,10 @@ struct Guard {
   Kind kind;
   Expr left, right;    // left == right, or left >= right
   std::string reason;  // "node 'up1' (Concat): dim 2 of every input must agree"
-  Expr condition = 1;  // the guard counts only where this is not 0: in a branch that is taken
+  Expr condition = 1;  // the guard counts only if this is not 0: in a branch that is taken
 };
 
-// What the guards say of one symbol of the inputs' dims, for people: which sizes the model accepts, and why.
+// The rule of the guards on one symbol of the inputs' dims, for people: which sizes the model accepts, and why.
 struct SizeRule {
   struct Place {
     size_t input, axis;
@@ -141,7 +140,7 @@ class Graph {
   std::vector<Guard> guards;
   std::vector<SizeRule> size_rules;
   std::vector<RunTimeSymbol> run_time_symbols;
-  // What the handles in its tensors of strings mean; programs share it.
+  // The meaning of the handles in its tensors of strings; programs share it.
   std::shared_ptr<StringTable> strings = std::make_shared<StringTable>();
 
   // Creates a symbol. Its name is made fit for expressions and unique.
@@ -167,7 +166,7 @@ class Graph {
   void erase_unused();
 
   bool is_output(const Value* value) const;
-  // Whether a node reads it or the graph gives it out; not where it is null.
+  // Whether a node reads it or the graph gives it out; not if it is null.
   bool is_used(const Value* value) const;
   // Inputs and outputs keep the names that they have.
   bool may_become_output(const Value* value) const;

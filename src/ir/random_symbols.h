@@ -1,5 +1,5 @@
-// What random numbers depend on besides their place: two symbols that the runtime gives their values, in programs that
-// draw numbers (Program::draws). No size depends on them.
+// The arguments of random numbers besides their place: two symbols that the runtime gives their values, in programs
+// that draw numbers (Program::draws). No size depends on them.
 #pragma once
 
 #include "ir/expr/expr.h"

@@ -1,4 +1,4 @@
-// Where something of a model was written in the program that exported it. Text from the model: never code.
+// The place in the exporting program at which something of a model was written. Text from the model: never code.
 #pragma once
 
 #include <string>
@@ -12,8 +12,7 @@ struct SourcePlace {
   std::string code;    // that line: "out = torch.cat((out, skip), dim=1)"
 
   bool is_known() const { return !module.empty() || !line.empty(); }
-  // "monai/networks/blocks/dynunet_block.py:242 in skip_layers.upsample", fit for a terminal; "" where nothing is
-  // known.
+  // "monai/networks/blocks/dynunet_block.py:242 in skip_layers.upsample", fit for a terminal; "" if nothing is known.
   std::string describe() const;
 };
 

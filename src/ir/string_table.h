@@ -31,7 +31,7 @@ class StringTable {
 
   std::string_view text(int64_t handle) const { return *texts_.at(static_cast<size_t>(handle)); }
   int64_t size() const { return std::ssize(texts_); }
-  // Of all strings together.
+  // The sum over all strings.
   int64_t bytes() const { return bytes_; }
 
  private:

@@ -31,7 +31,7 @@ std::vector<std::string> words_of(const onnxc_compile_request& request) {
     words.emplace_back(request.options[i]);
   }
   if (request.output != nullptr) words.insert(words.end(), {"-o", request.output});
-  words.insert(words.end(), {"--", request.model});  // a name that begins with - is no option
+  words.insert(words.end(), {"--", request.model});  // a name that begins with - is not an option
   return words;
 }
 
@@ -42,9 +42,8 @@ CompileRequest read_request(const onnxc_compile_request* given) {
   usage_check(given->model_bytes != nullptr || given->model_size == 0, "model_bytes is NULL, but model_size is not 0");
   CompileRequest request;
   request.options = parse_command_line(words_of(*given)).options;
-  usage_check(!request.options.run_pass, "--run-pass is the command's alone");
-  usage_check(request.options.sandbox != true,
-              "--sandbox is the command's alone: a library shares its caller's process");
+  usage_check(!request.options.run_pass, "only the command has --run-pass");
+  usage_check(request.options.sandbox != true, "only the command has --sandbox: a library shares its caller's process");
   if (given->model_bytes != nullptr)
     request.model_bytes = {static_cast<const char*>(given->model_bytes), given->model_size};
   if (given->message != nullptr)

@@ -18,7 +18,7 @@ typedef enum onnxc_compile_status {
   ONNXC_COMPILE_BUG = 3    /* onnxc is: please report it */
 } onnxc_compile_status;
 
-/* What a text is that a compile has to say. */
+/* The kind of a message of a compile. */
 typedef enum onnxc_compile_message {
   ONNXC_MESSAGE_OUTPUT = 0,   /* what an option asked for: shapes, IR, reports; lines are complete */
   ONNXC_MESSAGE_TIMES = 1,    /* of --time-passes */
@@ -33,7 +33,7 @@ typedef struct onnxc_compile_request {
   const char* model; /* the file; with model_bytes its name in messages, in whose folder external data is looked for */
   const void* model_bytes; /* the model itself, which must stay until the call returns; NULL reads the file */
   size_t model_size;
-  const char* output;         /* the file to write; NULL when the options ask for shapes, IR or reports alone */
+  const char* output;         /* the file to write; NULL if the options only ask for shapes, IR or reports */
   const char* const* options; /* as words of the command: "--march", "x86-64-v3" */
   size_t option_count;
   /* Called by the thread that called onnxc_compile, with text in UTF-8; NULL hears nothing. */
@@ -41,7 +41,7 @@ typedef struct onnxc_compile_request {
   void* context;
 } onnxc_compile_request;
 
-/* Writes the output file whole, or not at all. Where it fails, up to error_size bytes of `error` get the reason in
+/* Writes the output file whole, or not at all. If it fails, up to error_size bytes of `error` get the reason in
  * UTF-8, cut and ended by a 0; `error` may be NULL. */
 __attribute__((visibility("default"))) onnxc_compile_status onnxc_compile(const onnxc_compile_request* request,
                                                                           char* error, size_t error_size);

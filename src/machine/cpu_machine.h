@@ -21,7 +21,7 @@ struct ConvolutionCosts {
   double weight_byte;
   double held_byte;                       // a byte of packed weights, for the memory it holds; between Winograd's tiles
   double least_gain;                      // Winograd may cost this fraction of direct, for its weights to be worth it
-  double direct_share_of_partial_blocks;  // direct's fraction of the peak where the last input block is not full
+  double direct_share_of_partial_blocks;  // direct's fraction of the peak if the last input block is not full
   double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
   bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
   double bfloat16_products = 0;       // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
@@ -36,9 +36,9 @@ struct CpuMachine {
   std::vector<std::string> features;  // what the machine that runs it must have, as __builtin_cpu_supports spells it
   machine::VectorUnit vectors;
   ConvolutionCosts convolution;
-  // What it must have besides where a kernel of the model uses matrix tiles.
+  // Features that it must also have if a kernel of the model uses matrix tiles.
   std::vector<std::string> tile_features = {};
-  // Of a machine that is emulated: the one that its code runs on, as clang spells it.
+  // For an emulated machine: the one that its code runs on, as clang spells it.
   std::string emulated_on = {};
 
   int lanes() const { return vectors.lanes; }

@@ -5,8 +5,8 @@
 
 namespace onnxc::machine {
 
-// What has a value here is the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
-// SIMD). Rates of 0 are not known: no tile is chosen for that GPU.
+// Members with a value here are the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
+// SIMD). Rates of 0 are not known: costs leave them out.
 struct GpuMachine {
   const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin
   int compute_units;
@@ -97,7 +97,12 @@ inline constexpr GpuMachine gfx1100{.name = "gfx1100",
                                     .family_isa = "11-generic",
                                     .older_isa = "1030"};
 
-// The GPU that tiles and splits are chosen for; the others run the same kernels.
-inline constexpr GpuMachine target_gpu = gfx942;
+// The GPU of a compile that names none.
+inline constexpr GpuMachine default_gpu = gfx942;
+
+// How long so many bytes take; 0 at a rate that is not known.
+constexpr double cycles_for(double bytes, double bytes_a_cycle) {
+  return bytes_a_cycle > 0 ? bytes / bytes_a_cycle : 0;
+}
 
 }  // namespace onnxc::machine

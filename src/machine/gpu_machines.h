@@ -9,7 +9,7 @@ namespace onnxc::machine {
 
 inline constexpr GpuMachine gpu_machines[] = {gfx90a, gfx942, gfx950, gfx1100};
 
-// The row of a name; null where there is none.
+// The row of a name; null if there is none.
 constexpr const GpuMachine* find_gpu(std::string_view name) {
   for (const GpuMachine& machine : gpu_machines)
     if (name == machine.name) return &machine;

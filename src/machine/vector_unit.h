@@ -10,11 +10,11 @@ struct VectorUnit {
   int lanes;      // floats in a register
   int registers;  // architectural: Intel SDM volume 1, 14.1 (16 YMM) and 15.1 (32 ZMM)
 
-  // Bytes of the second-level cache that a task's data may fill: beside resident weights, and where weights come from
-  // memory. Processors with AVX2 alone have 256 to 512 KiB and a near third level, those with AVX-512 1 to 2 MiB.
+  // Bytes of the second-level cache that a task's data may fill: beside resident weights, and if weights come from
+  // memory. Processors with only AVX2 have 256 to 512 KiB and a near third level, those with AVX-512 1 to 2 MiB.
   int64_t cache_beside_weights, cache_without_weights;
-  // Choices that measured faster with this unit and not with the other: small loops are unrolled over a whole block of
-  // input channels; the next plane of a strided depthwise window is prefetched; so many output channels of a Winograd
+  // Choices that measured faster with this unit and not with the other. Small loops are unrolled over a whole block of
+  // input channels. The next plane of a strided depthwise window is prefetched. So many output channels of a Winograd
   // convolution share one input transform.
   bool unrolls_blocks, fetches_strided_planes;
   int64_t most_channels_of_a_transform;

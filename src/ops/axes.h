@@ -1,5 +1,5 @@
 // A tensor's axes in two parts: those that an operator folds over (reductions, normalisations, softmax), and those that
-// it keeps. Where only a run knows which is which, each axis is in both, and has an extent of 1 in one of them.
+// it keeps. If only a run knows which is which, each axis is in both, and has an extent of 1 in one of them.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ class FoldedAxes {
  public:
   // folded[i] tells whether axis i of a tensor of this shape is folded.
   FoldedAxes(const Shape& shape, std::vector<bool> folded) : shape_(shape), folded_(std::move(folded)) {}
-  // Where a run decides: each axis's extent among the kept ones and among the folded ones, of which one is 1.
+  // If a run decides: each axis's extent among the kept ones and among the folded ones; one of the two is 1.
   static FoldedAxes decided_by_run(const Shape& shape, Shape kept_shape, Shape folded_shape) {
     FoldedAxes axes(shape, {});
     axes.run_kept_ = std::move(kept_shape);

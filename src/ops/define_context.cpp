@@ -19,7 +19,7 @@ Operand DefineContext::out(size_t i) const {
 }
 
 Operand DefineContext::temporary(std::string_view role, DType dtype, Shape shape) {
-  static_cast<void>(product(shape) * element_size(dtype));  // an error where it does not fit in 64 bits
+  static_cast<void>(product(shape) * element_size(dtype));  // an error if it does not fit in 64 bits
   Buffer buffer;
   buffer.name = fmt::format("{}/{}", node_.origin.name, role);
   buffer.dtype = dtype;

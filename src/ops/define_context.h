@@ -1,4 +1,4 @@
-// What an operator's definition sees of a node: its operands, and how it adds the steps that compute its outputs.
+// The operator definition's view of a node: its operands, and how it adds the steps that compute its outputs.
 #pragma once
 
 #include <functional>

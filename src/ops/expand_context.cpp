@@ -90,7 +90,7 @@ namespace {
 // Operators without a schema, which counts them, may be given outputs that they have not.
 void check_all_given(const Graph& graph, const ExpandContext& context, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    context.check(!graph.is_used(node.outputs[i]), "output {} is none of the operator's", i);
+    context.check(!graph.is_used(node.outputs[i]), "output {} is not one of the operator's", i);
 }
 
 }  // namespace

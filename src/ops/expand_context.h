@@ -22,14 +22,14 @@ class ExpandContext : public NodeReader {
   ExpandContext(Graph& graph, Node& node) : NodeReader(node), graph_(graph), mutable_node_(node) {}
 
   const Graph& graph() const { return graph_; }
-  // An input; null where it is absent.
+  // An input; null if it is absent.
   Value* in(size_t i) const { return has_input(i) ? mutable_node_.inputs[i] : nullptr; }
   // The output of an operator of ai.onnx; an input may be null.
   Value* add(std::string_view type, std::vector<Value*> inputs, std::vector<NamedAttribute> attributes = {});
   // As many outputs as wanted, of an operator of any domain.
   std::vector<Value*> add_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
                               size_t outputs, std::vector<NamedAttribute> attributes = {});
-  // An operator with the node's outputs, and none where it has none, which are given.
+  // An operator that gives the node's outputs; it lacks those that the node lacks.
   void give_row(std::string_view domain, std::string_view type, std::vector<Value*> inputs,
                 std::vector<NamedAttribute> attributes = {});
   Value* constant(Tensor tensor);

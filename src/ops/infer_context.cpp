@@ -5,6 +5,7 @@
 
 #include "ir/expr/indicator.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -45,7 +46,7 @@ void InferContext::draws_random_numbers() {
 
 namespace {
 
-// Symbols for the elements of a value, bound where it is computed.
+// Symbols for the elements of a value, bound when it is computed.
 std::vector<Expr> symbols_for_elements(Graph& graph, Value& value, int64_t count, Bounds bounds) {
   std::vector<Expr> symbols;
   for (int64_t element = 0; element < count; ++element)
@@ -53,7 +54,7 @@ std::vector<Expr> symbols_for_elements(Graph& graph, Value& value, int64_t count
         graph.add_run_time_symbol(value.shape->empty() ? value.name : fmt::format("{}_{}", value.name, element), bounds,
                                   fmt::format("element {} of '{}'", element, value.name)));
   value.elements = symbols;
-  value.elements_at_run_time = true;
+  value.elements_at_run_time = count > 0;  // of none all are known
   return symbols;
 }
 
@@ -88,8 +89,8 @@ std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role)
         "input {} ('{}', {}) has shape {}: how many values it has must be known when the model is compiled", i,
         value.name, role, to_string(shape(i)));
   const int64_t count = checked_product(*dims);
-  check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} values that depend on the data; at most {} can",
-        i, value.name, role, count, Value::maximum_elements);
+  check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} that depend on the data; at most {} can", i,
+        value.name, role, counted(count, "value"), Value::maximum_elements);
   return symbols_for_elements(graph_, value, count, Bounds{});
 }
 
@@ -109,7 +110,7 @@ void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what)
 }
 
 Expr broadcast_extent(const std::vector<Expr>& dims) {
-  // Where one is 0 the result is 0; elsewhere the indicators of those that were broadcast before are 1.
+  // If one is 0 the result is 0; elsewhere the indicators of those that were broadcast before are 1.
   Expr least = 1, largest = without_indicators(dims.front());
   for (const Expr& dim : dims) {
     least = min(least, dim);
@@ -120,7 +121,7 @@ Expr broadcast_extent(const std::vector<Expr>& dims) {
 
 namespace {
 
-// 0 where two dims may be broadcast: one is 1, or they are equal.
+// 0 if two dims may be broadcast: one is 1, or they are equal.
 Expr broadcast_rule(const Expr& a, const Expr& b) { return (a - 1) * (b - 1) * (a - b); }
 
 bool is_guarded(const std::vector<Guard>& guards, const Expr& a, const Expr& b) {
@@ -131,7 +132,7 @@ bool is_guarded(const std::vector<Guard>& guards, const Expr& a, const Expr& b) 
   });
 }
 
-// The dims of which this one is the result of broadcasting, as the guards say; else itself.
+// The dims whose broadcasting has this one as its result, as the guards say; else itself.
 std::vector<Expr> broadcast_parts(const std::vector<Guard>& guards, const Expr& dim) {
   if (dim.terms().size() != 1) return {dim};
   for (const Atom& factor : dim.terms()[0].factors) {
@@ -181,8 +182,8 @@ Expr InferContext::broadcast(const Expr& a, const Expr& b) {
     is_one_or(a, b);
     return b;
   }
-  // Both may be 1. What is such a result itself is taken apart, so that one dim met again and again does not make the
-  // expression grow.
+  // Both may be 1. A dim that is such a result itself is taken apart, so that one dim met again and again does not make
+  // the expression grow.
   std::vector<Expr> dims = broadcast_parts(graph_.guards, a);
   const size_t of_first = dims.size();
   for (const Expr& dim : broadcast_parts(graph_.guards, b)) {

@@ -1,4 +1,4 @@
-// What an operator's rule sees of a node: its inputs, and how it sets the types and shapes of its outputs.
+// The operator rule's view of a node: its inputs, and how it sets the types and shapes of its outputs.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// The dim that these broadcast to, where guards hold that each is 1 or that dim: the largest, but 0 where one is 0.
+// The dim that these broadcast to, if guards hold that each is 1 or that dim: the largest, but 0 if one is 0.
 Expr broadcast_extent(const std::vector<Expr>& dims);
 
 // Whether a size holds a symbol that may be negative in a run.
@@ -28,7 +28,7 @@ class InferContext : public NodeReader {
   std::vector<Expr> needed_elements(size_t i, std::string_view role) const override;
   // Says that the node draws random numbers (ops/random/random_numbers.h).
   void draws_random_numbers();
-  // Fails where it is no boolean of one element.
+  // Fails if it is not a boolean of one element.
   static void check_condition(const Value& value);
   // A boolean as 0 or 1: a constant, or a symbol that a run gives its value.
   static Expr truth(Graph& graph, Value& value);
@@ -38,7 +38,7 @@ class InferContext : public NodeReader {
   void at_least(const Expr& a, const Expr& b, std::string_view what);
   // Input i must hold one number; `role` is the input's in messages.
   void one_number(size_t i, std::string_view role);
-  // An axis of this extent must hold something to read where `reads`, which is not negative, is more than 0.
+  // An axis of this extent must hold something to read if `reads`, which is not negative, is more than 0.
   void not_empty(const Expr& extent, const Expr& reads, std::string_view what);
   // Multidirectional broadcasting (ONNX Broadcasting). Unknown dims that may turn out 1 are decided at run time.
   Expr broadcast(const Expr& a, const Expr& b);

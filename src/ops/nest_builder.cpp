@@ -21,7 +21,7 @@ std::vector<Expr> Operand::broadcast_indices(const std::vector<Expr>& indices) c
     const Expr& index = indices[offset + i];
     std::optional<Symbol> axis = index.as_symbol();
     if (shape[i].is_constant(1)) {
-      // Kept where it is 0 anyway: an operand of the result's own shape is then loaded at the indices of the result.
+      // Kept even if it is 0 anyway: an operand of the result's own shape is then loaded at the indices of the result.
       const bool is_zero = axis && axis->info().extent && axis->info().extent->is_constant(1);
       result.push_back(is_zero ? index : Expr(0));
       continue;

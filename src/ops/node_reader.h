@@ -36,10 +36,10 @@ class NodeReader {
   // The same for an input that shapes depend on: data-dependent elements become symbols that a run binds. Fails for
   // more than a few such elements, or for a data-dependent number of them. `role` names the input in messages.
   virtual std::vector<Expr> needed_elements(size_t i, std::string_view role) const;
-  // The values of a constant input; null when it is no constant.
+  // The values of a constant input; null when it is not a constant.
   const Tensor* constant(size_t i) const;
 
-  // Attributes: the default where absent; a failure naming the attribute where it has another type.
+  // Attributes: the default if absent; a failure naming the attribute if it has another type.
   bool has_attribute(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
   int64_t integer(std::string_view name, int64_t otherwise) const;
   int64_t integer(std::string_view name) const;  // required
@@ -56,7 +56,7 @@ class NodeReader {
 
   // An axis counted from either end, in [0, rank); fails naming the axis and the rank.
   size_t axis(int64_t value, size_t rank) const;
-  // Several axes; fails where one is not known at compile time, or is given twice.
+  // Several axes; fails if one is not known at compile time, or is given twice.
   std::vector<size_t> axes(const std::vector<Expr>& values, size_t rank) const;
 
   // A user's error that names the node: "node 'conv1' (Conv): ...".

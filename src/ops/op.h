@@ -18,13 +18,24 @@ enum class LayoutRule : uint8_t {
   follows,    // any layout: the outputs take the layout of the first blocked input (elementwise, pooling, norms)
 };
 
+// The effect of --precision on an operator whose inputs are stored in 16 bits.
+enum class StorageRule : uint8_t {
+  unsaid,     // only of rows with an expansion: the operators of the expansion say it
+  unchanged,  // reads float32, and its outputs keep their types
+  product,    // begins storage in 16 bits
+  computes,   // goes on with it; reads operands of any floating types
+  moves,      // goes on with it; its operands have one type
+  reduces,    // reads operands of any floating types, and gives float32
+};
+
 struct OpRow {
   std::string_view domain;  // "" is ai.onnx
   std::string_view name;
-  // Sets dtype and shape of every output, and its elements where the rule knows them without the definition.
+  // Sets dtype and shape of every output, and its elements if the rule knows them without the definition.
   void (*infer)(InferContext&) = nullptr;
   // Writes the loop nests that compute the outputs from the inputs.
   void (*define)(DefineContext&) = nullptr;
+  StorageRule storage = StorageRule::unsaid;
   LayoutRule layout = LayoutRule::row_major;
   // The versions of the operator set for which this row holds.
   int first_version = 1;

@@ -5,7 +5,7 @@
 namespace onnxc {
 namespace {
 
-// 1 where they are equal, else 0.
+// 1 if they are equal, else 0.
 Expr are_equal(const Expr& a, const Expr& b) {
   if (proven_equal(a, b)) return 1;
   if (proven_different(a, b)) return 0;

@@ -1,4 +1,4 @@
-// What the provider uses of onnxruntime's C interface: the names, signatures and positions of its functions, and the
+// The provider's part of onnxruntime's C interface: the names, signatures and positions of its functions, and the
 // structures that a provider fills (onnxruntime_c_api.h and onnxruntime_ep_c_api.h, MIT License, Microsoft
 // Corporation). No package carries these headers. The tables only grow at their end; tests/provider/test_api.py holds
 // the rows below against the library that is installed.
@@ -28,7 +28,7 @@ struct OrtNode;
 struct OrtNodeComputeContext;
 struct OrtOpAttr;
 struct OrtSessionOptions;
-struct OrtStatus;  // null where all is well
+struct OrtStatus;  // null if all is well
 struct OrtTensorTypeAndShapeInfo;
 struct OrtTypeInfo;
 struct OrtValue;
@@ -45,7 +45,7 @@ struct OrtApiBase {
 // unknown rank.
 constexpr uint32_t api_version = 24;
 
-// Not ORT_EP_FAIL: on that onnxruntime's Python package makes the session anew, with the CPU provider alone.
+// Not ORT_EP_FAIL: on that onnxruntime's Python package makes the session anew, with only the CPU provider.
 enum class ErrorCode : int { failed = 1 };
 enum class LogLevel : int { info = 1, warning = 2 };
 enum class AttributeType : int { undefined, integer, integers, number, numbers, text, texts, graph, tensor };
@@ -80,14 +80,14 @@ inline constexpr Entry<void(OrtValue*)> ReleaseValue{96};
 inline constexpr Entry<void(OrtTensorTypeAndShapeInfo*)> ReleaseTensorTypeAndShapeInfo{99};
 inline constexpr Entry<OrtStatus*(const char*, const void*, int, AttributeType, OrtOpAttr**)> CreateOpAttr{211};
 inline constexpr Entry<void(OrtOpAttr*)> ReleaseOpAttr{212};
-inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, const char*, int*)> HasSessionConfigEntry{237};
-inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, const char*, char*, size_t*)> GetSessionConfigEntry{238};
 inline constexpr Entry<OrtStatus*(const OrtLogger*, LogLevel, const char*, const char*, int, const char*)> Logger_LogMessage{247};
 inline constexpr Entry<OrtStatus*(const OrtOpAttr*, AttributeType, void*, size_t, size_t*)> ReadOpAttr{272};
 inline constexpr Entry<OrtStatus*(const OrtKernelContext*, void (*)(void*, size_t), size_t, size_t, void*)> KernelContext_ParallelFor{274};
 inline constexpr Entry<OrtStatus*(const OrtValueInfo*, const char**)> GetValueInfoName{289};
 inline constexpr Entry<OrtStatus*(const OrtValueInfo*, const OrtTypeInfo**)> GetValueInfoTypeInfo{290};
 inline constexpr Entry<Functions()> GetModelEditorApi{291};
+inline constexpr Entry<void(const OrtKeyValuePairs*, const char* const**, const char* const**, size_t*)> GetKeyValuePairs{298};
+inline constexpr Entry<void(OrtKeyValuePairs*)> ReleaseKeyValuePairs{300};
 inline constexpr Entry<DeviceType(const OrtHardwareDevice*)> HardwareDevice_Type{307};
 inline constexpr Entry<Functions()> GetEpApi{317};
 inline constexpr Entry<OrtStatus*(const OrtValue*, size_t*)> GetTensorSizeInBytes{318};
@@ -124,6 +124,7 @@ inline constexpr Entry<OrtStatus*(const OrtOpAttr*, const char**)> OpAttr_GetNam
 inline constexpr Entry<OrtStatus*(const OrtNode*, size_t*)> Node_GetNumSubgraphs{365};
 inline constexpr Entry<OrtStatus*(const OrtNode*, const OrtGraph**, size_t, const char**)> Node_GetSubgraphs{366};
 inline constexpr Entry<OrtStatus*(const OrtValue*, const void**)> GetTensorData{378};
+inline constexpr Entry<OrtStatus*(const OrtSessionOptions*, OrtKeyValuePairs**)> GetSessionOptionsConfigEntries{379};
 inline constexpr Entry<bool(const OrtTensorTypeAndShapeInfo*)> TensorTypeAndShape_HasShape{390};
 }  // namespace entry
 // clang-format on
@@ -184,7 +185,7 @@ inline constexpr Entry<OrtStatus*(const char*, const char*, const char*, const c
 }  // namespace entry
 // clang-format on
 
-// What onnxruntime answered with a status: its text.
+// The text of a status with which onnxruntime answered.
 class OrtFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -205,13 +206,13 @@ class Api {
     return reinterpret_cast<Result (*)(Parameters...)>(function)(arguments...);
   }
 
-  // Throws OrtFailure where the status is not null.
+  // Throws OrtFailure if the status is not null.
   template <class... Parameters>
   void check(Entry<OrtStatus*(Parameters...)> entry, std::type_identity_t<Parameters>... arguments) const {
     if (OrtStatus* status = call(entry, arguments...)) throw OrtFailure(take_text(status));
   }
 
-  // What a function writes to its last parameter.
+  // The value that a function writes to its last parameter.
   template <class... Parameters, class... Arguments>
   auto get(Entry<OrtStatus*(Parameters...)> entry, Arguments... arguments) const {
     using Last = std::tuple_element_t<sizeof...(Parameters) - 1, std::tuple<Parameters...>>;
@@ -220,7 +221,7 @@ class Api {
     return result;
   }
 
-  // What one function counts and another writes.
+  // The items that one function counts and another writes.
   template <class Owner, class Item>
   std::vector<Item> list(Entry<OrtStatus*(const Owner*, size_t*)> count,
                          Entry<OrtStatus*(const Owner*, Item*, size_t)> items, const Owner* owner) const {

@@ -19,13 +19,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the command said, without the name of the temporary file.
+constexpr int usage_error = 2;  // the command's exit code
+
+// The command's message, without the name of the temporary file.
 std::string reason(const ProcessResult& result, const fs::path& model) {
   std::string text = result.errors;
   for (const std::string& part : {std::string("error: "), quote(model.string()) + ": "})
     if (const size_t at = text.find(part); at != std::string::npos) text.erase(at, part.size());
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.empty() ? "onnxc ended with " + result.describe() : text;
+}
+
+[[noreturn]] void refuse(const ProcessResult& result, const fs::path& model) {
+  const std::string text = reason(result, model);
+  if (result.exit_code != usage_error) throw UserError(text);
+  // The command names a variable that has no meaning itself: "onnxc: ONNXC_CXX: there is no command ...".
+  throw UsageError(text.starts_with("onnxc: ONNXC_") ? text : "the provider's option 'options': " + text);
 }
 
 ProcessResult run(const CompilerCommand& command, const fs::path& model, const std::vector<std::string>& words) {
@@ -48,8 +57,13 @@ std::optional<size_t> number_of(const std::string& name) {
 
 fs::path find_compiler_command() {
   const char* chosen = std::getenv("ONNXC_BIN");
-  const fs::path file =
-      (chosen != nullptr && *chosen != '\0' ? fs::path(chosen) : installation_prefix() / "bin") / "onnxc";
+  if (chosen != nullptr && *chosen != '\0') {
+    if (!fs::exists(fs::path(chosen) / "onnxc"))
+      throw UsageError(
+          fmt::format("the environment variable ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
+    return fs::path(chosen) / "onnxc";
+  }
+  const fs::path file = installation_prefix() / "bin" / "onnxc";
   user_check(fs::exists(file), "the command {} is missing; install onnxc again, or set ONNXC_BIN to its folder",
              quote(file.string()));
   return file;
@@ -60,7 +74,9 @@ void compile(const CompilerCommand& command, std::string_view model, const fs::p
   const fs::path file = folder.path() / "model.onnx";
   write_file(file, model);
   const ProcessResult result = run(command, file, {"-o", output.string()});
-  if (!result.succeeded()) throw UserError(reason(result, file));
+  if (!result.succeeded()) refuse(result, file);
+  if (!fs::exists(output))  // as with --help
+    throw UsageError("the provider's option 'options': with these words the command compiles nothing");
 }
 
 std::vector<size_t> faulty_nodes(const CompilerCommand& command, std::string_view model) {
@@ -68,7 +84,7 @@ std::vector<size_t> faulty_nodes(const CompilerCommand& command, std::string_vie
   const fs::path file = folder.path() / "model.onnx", shapes = folder.path() / "shapes.json";
   write_file(file, model);
   const ProcessResult result = run(command, file, {"--dump-shapes=" + shapes.string()});
-  if (!fs::exists(shapes)) throw UserError(reason(result, file));
+  if (!fs::exists(shapes)) refuse(result, file);
   std::set<size_t> numbers;
   const nlohmann::json dump = nlohmann::json::parse(map_file(shapes)->text());
   for (const nlohmann::json& node : dump.at("nodes"))

@@ -16,12 +16,12 @@ namespace onnxc::provider {
 bool is_context_node(const Api& api, const NodeView& node, const std::string& provider);
 
 // The compiled model of such a node. It is native code: whoever loads it trusts its file. `folder` is that of the saved
-// model, in which a file of its own is looked for; empty: the current one. UserError where it is missing or leads
+// model, in which a file of its own is looked for; empty: the current one. UserError if it is missing or leads
 // elsewhere.
 std::shared_ptr<const LoadedModel> load_context(const Api& api, const NodeView& node,
                                                 const std::filesystem::path& folder);
 
-// What such a node is made of.
+// The parts of such a node.
 struct Context {
   std::string provider, version;
   std::string name;                          // of the node

@@ -1,4 +1,4 @@
-// What onnxruntime calls when libonnxc_ep.so is registered: the two functions that the library exports.
+// The functions that onnxruntime calls when libonnxc_ep.so is registered: the library exports these two.
 #include <memory>
 #include <span>
 #include <string>

@@ -1,4 +1,4 @@
-// What onnxruntime calls to run a part of a graph: the compiled model of that part.
+// The node that onnxruntime calls to run a part of a graph: the compiled model of that part.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace onnxc::provider {
 class FusedNode : public OrtNodeComputeInfo {
  public:
   // `inputs` and `outputs` are the names of the node that onnxruntime puts in place of the part, in its order.
-  // InternalError where the model has others.
+  // InternalError if the model has others.
   FusedNode(const Api& api, std::shared_ptr<const LoadedModel> model, const std::vector<std::string>& inputs,
             const std::vector<std::string>& outputs);
   ~FusedNode();

@@ -86,7 +86,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     why_unwritten += (why_unwritten.empty() ? "" : "\n") + (why + names_of(graph, nodes));
     for (const size_t node : nodes) is_left.at(node) = true;
   };
-  leave("values that are no tensors of numbers:", numbers_where(is_left, true));
+  leave("values that are not tensors of numbers:", numbers_where(is_left, true));
   leave("values whose rank onnxruntime does not know:", readers_of_unknown_ranks(api_, graph, is_left));
   const std::vector<size_t> unwritten = numbers_where(is_left, true), written = numbers_where(is_left, false);
   if (written.empty()) return {{}, why_unwritten};
@@ -100,7 +100,7 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
     else if (add_part(written, whole, name))
       return result;
     const std::vector<size_t> faulty = faulty_nodes(command, writer.write(written, NodeNames::numbered));
-    // What stops the whole graph, and is at no node of its own, would stop each part.
+    // A fault of the whole graph, which belongs to no node of its own, would stop each part.
     if (faulty.empty() && unwritten.empty()) return result;
     for (const size_t node : faulty) is_left.at(node) = true;
     keep_refusal(name, {faulty, result.reason});
@@ -111,7 +111,11 @@ CompiledGraph GraphCompiler::compile_parts(const GraphView& graph, const Compile
   if (parts.size() > most_parts) parts.resize(most_parts);
   for (const std::vector<size_t>& nodes : parts) {
     const std::string model = writer.write(nodes, NodeNames::own);
-    add_part(nodes, model, name_of(model));
+    try {
+      add_part(nodes, model, name_of(model));
+    } catch (const UsageError& error) {  // such as --dim of a name that the graph has, and this part lacks
+      result.reason += (result.reason.empty() ? "" : "\n") + std::string(error.what());
+    }
   }
   return result;
 }
@@ -120,10 +124,10 @@ std::shared_ptr<const LoadedModel> GraphCompiler::compile_model(const CompilerCo
                                                                 const std::string& model, const std::string& name) {
   std::shared_ptr<const LoadedModel>& loaded = models_[name];
   if (loaded != nullptr) return loaded;
-  const std::optional<std::filesystem::path> kept = cache_folder();
+  const std::optional<ModelCache> kept = find_cache();
   std::optional<TemporaryFolder> temporary;
   if (!kept) temporary.emplace("provider");
-  const std::filesystem::path file = (kept ? *kept : temporary->path()) / (name + ".so");
+  const std::filesystem::path file = (kept ? kept->folder : temporary->path()) / (name + ".so");
   if (!find_cached(file)) {
     provider::compile(command, model, file);
     if (kept) make_room(*kept);

@@ -21,7 +21,7 @@ struct CompiledPart {
 
 struct CompiledGraph {
   std::vector<CompiledPart> parts;
-  std::string reason;  // why nodes are left; empty where none is
+  std::string reason;  // why nodes are left; empty if none is
 };
 
 class GraphCompiler {
@@ -29,8 +29,9 @@ class GraphCompiler {
   // `options` are the command's, for each compile.
   GraphCompiler(const Api& api, std::vector<std::string> options) : api_(api), options_(std::move(options)) {}
 
-  // The whole graph where it can be compiled; else the largest parts without the nodes that cannot. Throws nothing for
-  // what the compiler refuses.
+  // The whole graph if it can be compiled; else the largest parts without the nodes that cannot. Throws nothing for
+  // what the compiler refuses in a model. UsageError for options, or variables of the environment, that have no
+  // meaning.
   CompiledGraph compile(const GraphView& graph);
 
  private:
@@ -40,7 +41,7 @@ class GraphCompiler {
 
   const Api& api_;
   std::vector<std::string> options_;
-  // By the cache's name: onnxruntime may ask more than once for the same graph.
+  // Keyed by the cache's name: onnxruntime may ask more than once for the same graph.
   std::unordered_map<std::string, std::shared_ptr<const LoadedModel>> models_;
 };
 

@@ -15,7 +15,7 @@ NodeView read_node(const Api& api, const OrtNode* node) {
           uses_of(api, api.list(entry::Node_GetNumOutputs, entry::Node_GetOutputs, node))};
 }
 
-// The dims of a value between nodes may have texts of onnxruntime's own; one that is no name is left out.
+// The dims of a value between nodes may have texts of onnxruntime's own; one that is not a name is left out.
 bool is_identifier(std::string_view text) {
   const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto is_part = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); };

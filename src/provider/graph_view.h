@@ -38,10 +38,10 @@ struct TensorType {
   std::optional<std::vector<Dim>> dims = {};
 };
 
-// Nothing for a value that is no tensor of numbers: a sequence, a map, an optional, or a tensor of strings.
+// Nothing for a value that is not a tensor of numbers: a sequence, a map, an optional, or a tensor of strings.
 std::optional<TensorType> tensor_type(const Api& api, const OrtValueInfo* info);
 
-// What an attribute holds: a single number or a text as its elements, texts one behind the other, each ended by a 0.
+// The value of an attribute: a single number or a text as its elements, texts one after the other, each ended by a 0.
 template <class Element>
 std::vector<Element> elements_of(const Api& api, const OrtOpAttr* attribute, AttributeType type) {
   size_t bytes = 0;

@@ -14,7 +14,7 @@ LoadedModel::LoadedModel(const std::filesystem::path& file)
     api_ = reinterpret_cast<onnxc_get_api_function>(get_api)(ONNXC_ABI_VERSION);
   if (api_ != nullptr) return;
   dlclose(library_);
-  user_error("{} is no model of this version of onnxc", quote(file.string()));
+  user_error("{} is not a model of this version of onnxc", quote(file.string()));
 }
 
 LoadedModel::~LoadedModel() { dlclose(library_); }

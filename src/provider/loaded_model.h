@@ -12,14 +12,14 @@ namespace onnxc::provider {
 
 class LoadedModel {
  public:
-  // The file may be removed once it is loaded. UserError where it is no model of this ABI.
+  // The file may be removed once it is loaded. UserError if it is not a model of this ABI.
   explicit LoadedModel(const std::filesystem::path& file);
   ~LoadedModel();
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
   const onnxc_api& api() const { return *api_; }
-  // Of the file.
+  // The bytes of the file.
   std::span<const std::byte> bytes() const { return content_->bytes(); }
 
  private:

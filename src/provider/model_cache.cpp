@@ -16,6 +16,7 @@
 #include "support/diagnostics.h"
 #include "support/hash.h"
 #include "support/safe_file.h"
+#include "support/text.h"
 
 namespace onnxc::provider {
 namespace {
@@ -25,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr const char* refusal_extension = ".refused.json";
 constexpr uintmax_t usual_bytes = uintmax_t{4} << 30;
 
-// What the CPU says of its features.
+// The CPU's own words about its features.
 std::string features_of_this_cpu() {
   std::string text;
   for (const auto [leaf, subleaf] : {std::pair{1u, 0u}, std::pair{7u, 0u}, std::pair{7u, 1u}}) {
@@ -50,8 +51,12 @@ std::string sha256_of(std::string_view text) { return sha256(std::as_bytes(std::
 
 uintmax_t most_bytes() {
   const std::string text = text_or_nothing(std::getenv("ONNXC_MODEL_CACHE_BYTES"));
-  uintmax_t bytes = usual_bytes;
-  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (text.empty()) return usual_bytes;
+  uintmax_t bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(fmt::format(
+        "the environment variable ONNXC_MODEL_CACHE_BYTES is {}; a number of bytes is expected", quote(text)));
   return bytes;
 }
 
@@ -78,13 +83,16 @@ struct KeptFile {
 
 }  // namespace
 
-std::optional<fs::path> cache_folder() {
+std::optional<ModelCache> find_cache() {
   const fs::path folder = chosen_folder();
+  if (folder.empty()) return std::nullopt;
+  const uintmax_t bytes = most_bytes();
   try {
-    if (folder.empty()) return std::nullopt;
     make_folder(folder);
-    return folder;
-  } catch (const UserError&) {
+    return ModelCache{folder, bytes};
+  } catch (const UserError& error) {
+    if (std::getenv("ONNXC_MODEL_CACHE") != nullptr)
+      throw UsageError(fmt::format("the environment variable ONNXC_MODEL_CACHE: {}", error.what()));
     return std::nullopt;
   }
 }
@@ -105,9 +113,9 @@ bool find_cached(const fs::path& file) {
 }
 
 std::optional<Refusal> find_refusal(const std::string& name) {
-  const std::optional<fs::path> folder = cache_folder();
-  if (!folder || !fs::exists(*folder / (name + refusal_extension))) return std::nullopt;
-  const std::shared_ptr<const MappedFile> file = map_file(*folder / (name + refusal_extension));
+  const std::optional<ModelCache> cache = find_cache();
+  if (!cache || !fs::exists(cache->folder / (name + refusal_extension))) return std::nullopt;
+  const std::shared_ptr<const MappedFile> file = map_file(cache->folder / (name + refusal_extension));
   const nlohmann::json read = nlohmann::json::parse(file->text(), nullptr, false);
   if (!read.contains("nodes") || !read.contains("reason")) return std::nullopt;
   return Refusal{read["nodes"].get<std::vector<size_t>>(), read["reason"].get<std::string>()};
@@ -115,16 +123,16 @@ std::optional<Refusal> find_refusal(const std::string& name) {
 
 void keep_refusal(const std::string& name, const Refusal& refusal) {
   const nlohmann::json text = {{"nodes", refusal.nodes}, {"reason", refusal.reason}};
-  if (const std::optional<fs::path> folder = cache_folder())
-    write_file(*folder / (name + refusal_extension),
+  if (const std::optional<ModelCache> cache = find_cache())
+    write_file(cache->folder / (name + refusal_extension),
                text.dump(2, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void make_room(const fs::path& folder) {
+void make_room(const ModelCache& cache) {
   std::error_code error;  // of files that another process removes meanwhile
   std::vector<KeptFile> files;
   uintmax_t total = 0;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+  for (const fs::directory_entry& file : fs::directory_iterator(cache.folder, error)) {
     if (!is_kept_model(file.path())) continue;
     const KeptFile kept{file.last_write_time(error), file.file_size(error), file.path()};
     if (error) continue;
@@ -132,8 +140,7 @@ void make_room(const fs::path& folder) {
     total += kept.size;
   }
   std::ranges::sort(files, {}, &KeptFile::opened);
-  const uintmax_t allowed = most_bytes();
-  for (size_t i = 0; i + 1 < files.size() && total > allowed; ++i) {
+  for (size_t i = 0; i + 1 < files.size() && total > cache.most_bytes; ++i) {
     fs::remove(files[i].path, error);
     total -= files[i].size;
   }

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -12,8 +13,15 @@
 
 namespace onnxc::provider {
 
-// Where compiled models are kept; nothing where they are not, or where the folder cannot be made.
-std::optional<std::filesystem::path> cache_folder();
+// The folder of compiled models, and how much of them is kept.
+struct ModelCache {
+  std::filesystem::path folder;
+  uintmax_t most_bytes;
+};
+
+// Nothing if none are kept, or the usual folder cannot be made. UsageError for variables of the environment that have
+// no meaning.
+std::optional<ModelCache> find_cache();
 
 // The name of a compiled model, made of the bytes of the model, the compiler's file, the options, the C++ compiler that
 // the environment names, and this CPU. Its file has the extension ".so".
@@ -29,11 +37,12 @@ struct Refusal {
   std::string reason;
 };
 
-// What was written of a model of this name, which has no compiled one; nothing where there is none, or no cache.
+// The refusal that was written of a model of this name, which has no compiled one; nothing if there is none, or no
+// cache.
 std::optional<Refusal> find_refusal(const std::string& name);
 void keep_refusal(const std::string& name, const Refusal& refusal);
 
 // Removes what was opened longest ago, until the rest is within the bound; the newest stays whatever its size.
-void make_room(const std::filesystem::path& folder);
+void make_room(const ModelCache& cache);
 
 }  // namespace onnxc::provider

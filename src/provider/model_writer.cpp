@@ -16,7 +16,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// The fields of ONNX's messages (onnx.proto), of which no message needs more.
+// The fields of ONNX's messages (onnx.proto); no message needs more.
 namespace model {
 enum : uint32_t { ir_version = 1, producer_name = 2, graph = 7, opset_import = 8 };
 }
@@ -58,7 +58,7 @@ namespace type {
 enum : uint32_t { tensor = 1, element = 1, shape = 2, dim = 1, size = 1, symbol = 2 };
 }
 
-// What crosses the border of some nodes.
+// The values that cross the border of some nodes.
 struct Border {
   std::vector<ValueUse> inputs, outputs, constants;
 };
@@ -92,11 +92,11 @@ class Writer {
   void write_value(pbf_writer to, const ValueUse& use) const {
     to.add_string(value::name, use.name);
     const std::optional<TensorType> read = tensor_type(api_, use.info);
-    if (!read) throw OrtFailure("the value " + use.name + " is no tensor of numbers");
+    if (!read) throw OrtFailure("the value " + use.name + " is not a tensor of numbers");
     pbf_writer type_writer(to, value::type);
     pbf_writer tensor_writer(type_writer, type::tensor);
     tensor_writer.add_int32(type::element, read->element);
-    // A writer of a nested message writes nothing where the message is empty; a shape without dims and a dim without a
+    // A writer of a nested message writes nothing if the message is empty; a shape without dims and a dim without a
     // name are such, and say something.
     const std::string empty;
     if (read->dims && read->dims->empty()) tensor_writer.add_message(type::shape, empty);

@@ -19,8 +19,8 @@ class ModelWriter {
   bool can_write(const NodeView& node) const;
 
   // The bytes of the model of these nodes, in ascending order. Its inputs and outputs are the values that cross its
-  // border, under their names, the constants that it uses are initializers. Throws UserError where that is more than
-  // the 2 GiB of a protobuf message.
+  // border, under their names, the constants that it uses are initializers. Throws UserError if that is more than the 2
+  // GiB of a protobuf message.
   std::string write(const std::vector<size_t>& nodes, NodeNames names) const;
 
  private:

@@ -2,26 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "provider/context_node.h"
 #include "provider/fused_node.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
+#include "support/list_text.h"
 #include "support/safe_file.h"
+#include "support/text.h"
 
 namespace onnxc::provider {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where there is none.
-std::string session_entry(const Api& api, const OrtSessionOptions* options, const std::string& key) {
-  if (api.get(entry::HasSessionConfigEntry, options, key.c_str()) == 0) return {};
-  size_t size = 0;
-  api.check(entry::GetSessionConfigEntry, options, key.c_str(), nullptr, &size);
-  std::string value(size, '\0');
-  api.check(entry::GetSessionConfigEntry, options, key.c_str(), value.data(), &size);
-  return value.c_str();  // to its 0
+using Entries = std::map<std::string, std::string>;
+
+const std::string own_prefix = "ep.onnxcexecutionprovider.";
+const std::vector<std::string> own_options = {"options", "load_native_code"};
+
+// The session's value for each key.
+Entries session_entries(const Api& api, const OrtSessionOptions* options) {
+  const auto pairs = api.own(entry::ReleaseKeyValuePairs, api.get(entry::GetSessionOptionsConfigEntries, options));
+  const char *const *keys = nullptr, *const *values = nullptr;
+  size_t count = 0;
+  api.call(entry::GetKeyValuePairs, pairs.get(), &keys, &values, &count);
+  Entries entries;
+  for (size_t i = 0; i < count; ++i) entries[keys[i]] = values[i];
+  return entries;
+}
+
+// The fault of the provider's own options; empty if there is none.
+std::string fault_of_options(Entries& entries) {
+  for (const auto& [key, value] : entries) {
+    if (!key.starts_with(own_prefix)) continue;
+    const std::string name = key.substr(own_prefix.size());
+    if (std::ranges::find(own_options, name) != own_options.end()) continue;
+    const std::string nearest = nearest_word(name, own_options);
+    return fmt::format("the provider has no option {}; {}it has {}", quote(name),
+                       nearest.empty() ? "" : fmt::format("did you mean {}? ", quote(nearest)), list_text(own_options));
+  }
+  const std::string& trust = entries[own_prefix + "load_native_code"];
+  if (!trust.empty() && trust != "0" && trust != "1")
+    return fmt::format("the provider's option 'load_native_code' is {}; give it 1 or 0", quote(trust));
+  return {};
 }
 
 std::vector<std::string> names_of(const std::vector<ValueUse>& uses) {
@@ -33,14 +60,15 @@ std::vector<std::string> names_of(const std::vector<ValueUse>& uses) {
 }  // namespace
 
 Settings read_settings(const Api& api, const OrtSessionOptions* options) {
-  const std::string own = "ep.onnxcexecutionprovider.";
+  Entries entries = session_entries(api, options);
   Settings settings;
-  std::istringstream words(session_entry(api, options, own + "options"));
+  settings.fault = fault_of_options(entries);
+  std::istringstream words(entries[own_prefix + "options"]);
   for (std::string word; words >> word;) settings.options.push_back(word);
-  settings.loads_native_code = session_entry(api, options, own + "load_native_code") == "1";
-  settings.writes_context = session_entry(api, options, "ep.context_enable") == "1";
-  settings.embeds_context = session_entry(api, options, "ep.context_embed_mode") == "1";
-  settings.context_file = session_entry(api, options, "ep.context_file_path");
+  settings.loads_native_code = entries[own_prefix + "load_native_code"] == "1";
+  settings.writes_context = entries["ep.context_enable"] == "1";
+  settings.embeds_context = entries["ep.context_embed_mode"] == "1";
+  settings.context_file = entries["ep.context_file_path"];
   return settings;
 }
 
@@ -83,7 +111,18 @@ void Provider::take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support)
   // onnxruntime asks for the branches of an If before the If: the node itself is taken, with all that is in it.
   if (api_.get(entry::Graph_GetParentNode, graph) != nullptr) return;
   const GraphView view(api_, graph);
-  if (view.nodes().empty() || take_context_nodes(view, support)) return;
+  if (view.nodes().empty()) return;
+  try {
+    if (settings_.fault.empty() && !take_context_nodes(view, support)) take_compiled_parts(view, support);
+  } catch (const UsageError& error) {
+    settings_.fault = error.what();
+  }
+  // Here an error would be a line of onnxruntime's log, and in the factory a session of the CPU provider.
+  if (!settings_.fault.empty())
+    api_.check(entry::EpGraphSupportInfo_AddNodesToFuse, support, &view.nodes().front().handle, 1, nullptr);
+}
+
+void Provider::take_compiled_parts(const GraphView& view, OrtEpGraphSupportInfo* support) {
   const CompiledGraph compiled = compiler_.compile(view);
   OrtNodeFusionOptions options;
   options.drop_constant_initializers = true;  // the compiled model has them
@@ -98,7 +137,7 @@ void Provider::take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support)
   say_what_is_left(view, compiled);
 }
 
-// Of a saved model; what is not compiled there was left to others when it was saved.
+// For a saved model; nodes that are not compiled there were left to others when it was saved.
 bool Provider::take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support) {
   bool has_any = false;
   for (const NodeView& node : graph.nodes()) {
@@ -114,15 +153,16 @@ void Provider::say_what_is_left(const GraphView& graph, const CompiledGraph& com
   size_t taken = 0;
   for (const CompiledPart& part : compiled.parts) taken += part.nodes.size();
   api_.log(logger_, LogLevel::warning,
-           fmt::format("onnxc compiles {} of {} nodes, in {} parts, and leaves the others to onnxruntime: {}", taken,
-                       graph.nodes().size(), compiled.parts.size(), compiled.reason));
+           fmt::format("onnxc compiles {} of {}, in {}, and leaves the others to onnxruntime: {}", taken,
+                       counted(graph.nodes().size(), "node"), counted(compiled.parts.size(), "part"), compiled.reason));
 }
 
 std::shared_ptr<const LoadedModel> Provider::model_of(const OrtGraph* graph, const FusedInterface& fused) const {
+  if (!settings_.fault.empty()) throw UsageError(settings_.fault);
   const GraphView view(api_, graph);
   if (view.nodes().size() == 1 && is_context_node(api_, view.nodes()[0], provider_name)) {
     user_check(settings_.loads_native_code,
-               "the model holds native code, which does what this process may; where you trust its file as a program, "
+               "the model holds native code, which does what this process may; if you trust its file as a program, "
                "give the provider the option load_native_code with the value 1");
     return load_context(api_, view.nodes()[0], place_of(graph).parent_path());
   }

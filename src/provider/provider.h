@@ -14,13 +14,14 @@ namespace onnxc::provider {
 
 constexpr const char* provider_name = "OnnxcExecutionProvider";
 
-// What a session asks for.
+// The settings of a session.
 struct Settings {
   std::vector<std::string> options;  // of the command
   bool loads_native_code = false;    // from a saved model
   bool writes_context = false;       // saves a model whose compiled parts are EPContext nodes
   bool embeds_context = false;       // within its file
   std::filesystem::path context_file;
+  std::string fault;  // what is wrong with them; empty if nothing is
 };
 
 class Provider : public OrtEp {
@@ -31,6 +32,7 @@ class Provider : public OrtEp {
   struct FusedInterface;
 
   void take_parts(const OrtGraph* graph, OrtEpGraphSupportInfo* support);
+  void take_compiled_parts(const GraphView& view, OrtEpGraphSupportInfo* support);
   bool take_context_nodes(const GraphView& graph, OrtEpGraphSupportInfo* support);
   void say_what_is_left(const GraphView& graph, const CompiledGraph& compiled);
   std::filesystem::path place_of(const OrtGraph* graph) const;
@@ -41,7 +43,7 @@ class Provider : public OrtEp {
   Settings settings_;
   const OrtLogger* logger_;
   GraphCompiler compiler_;
-  // By a value that a part makes, since no other makes it.
+  // Keyed by a value that a part makes, since no other makes it.
   std::unordered_map<std::string, std::shared_ptr<const LoadedModel>> models_;
   std::set<std::string> said_;
   int context_count_ = 0;

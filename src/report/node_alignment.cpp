@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -46,8 +47,8 @@ std::vector<uint8_t> best_moves(std::span<const NodeKey> before, std::span<const
 void align(std::span<const NodeKey> before, std::span<const NodeKey> after, size_t offset,
            std::vector<NodePair>& pairs) {
   user_check(after.empty() || before.size() <= most_cells / after.size(),
-             "the models differ in {} and {} nodes in a row, which are too many to tell which are the same",
-             before.size(), after.size());
+             "the models differ in {} and {} in a row, which are too many to tell which are the same", before.size(),
+             counted(after.size(), "node"));
   const std::vector<uint8_t> moves = best_moves(before, after);
   size_t i = 0, j = 0;
   while (i < before.size() || j < after.size()) {

@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// What nodes are recognised by.
+// The marks by which nodes are recognised.
 struct NodeKey {
   std::string type;     // operator and domain: nodes of two kinds are never the same
   std::string name;     // another export may count differently
@@ -17,14 +17,14 @@ struct NodeKey {
   bool operator==(const NodeKey&) const = default;
 };
 
-// Places in the two graphs; nothing where a node has no counterpart.
+// Places in the two graphs; nothing if a node has no counterpart.
 struct NodePair {
   std::optional<size_t> before, after;
 };
 
-// All nodes of both, in an order that keeps that of either: the longest sequence of nodes of one kind that both have,
-// where nodes that agree in module, name or shapes count more (S. Needleman, C. Wunsch: A general method applicable to
-// the search for similarities, 1970). UserError where thousands of nodes in a row differ.
+// All nodes of both, in an order that keeps that of either: the longest sequence of nodes of one kind that both have;
+// nodes that agree in module, name or shapes count more (S. Needleman, C. Wunsch: A general method applicable to the
+// search for similarities, 1970). UserError if thousands of nodes in a row differ.
 std::vector<NodePair> align_nodes(const std::vector<NodeKey>& before, const std::vector<NodeKey>& after);
 
 }  // namespace onnxc

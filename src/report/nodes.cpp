@@ -7,10 +7,13 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
-#include "codegen/cpu/call/kernel_spec.h"
+#include "codegen/step_title.h"
 #include "passes/lowering/lower.h"
+#include "support/count_text.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -18,54 +21,87 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What one node became.
+// The fate of one node.
 struct Fate {
-  std::string became;  // "kernel", "loops", "sizes", "loop", or "no step": computed at compile time, folded into
-                       // another, or a view
-  std::optional<size_t> step;
-  std::string description;
+  std::string became = "no step";  // "kernel", "loops", "sizes", "loop", or "no step": computed at compile time, folded
+                                   // into another, or a view
+  std::optional<size_t> step = {};  // that gives its output
+  std::vector<size_t> steps;        // all that have a part in it
+  std::string description;          // the titles of those that compute
   std::vector<std::string> fused_with;
 };
 
-std::pair<std::string, std::string> describe(const Program& program, const Step& step) {
-  if (const auto* call = std::get_if<KernelCall>(&step.work)) return {"kernel", kernel_title(program, *call)};
-  if (std::holds_alternative<SymbolBinding>(step.work)) return {"sizes", "of this run"};
-  if (std::holds_alternative<LoopBegin>(step.work) || std::holds_alternative<LoopEnd>(step.work))
-    return {"loop", "of steps"};
-  return {"loops", std::get<LoopNest>(step.work).name};
+const char* kind_of(const Step& step) {
+  if (std::holds_alternative<KernelCall>(step.work)) return "kernel";
+  if (std::holds_alternative<SymbolBinding>(step.work)) return "sizes";
+  return std::holds_alternative<LoopNest>(step.work) ? "loops" : "loop";
 }
 
+// A copy into another layout, or the reading of sizes, which only follows what computes.
 bool is_copy(const Step& step) {
   if (const auto* nest = std::get_if<LoopNest>(&step.work)) return nest->name == copy_nest_name;
   const auto* call = std::get_if<KernelCall>(&step.work);
   return call == nullptr || call->spec->describe().starts_with(fmt::format("{} to ", copy_nest_name));
 }
 
-// A node's fate is the last of its steps, the one that gives its output; a copy into another layout, or the reading of
-// sizes from it, only follows it.
+// `steps`: those of one node; the last gives its output.
+Fate fate_of(const std::string& node, const Program& program, const std::vector<size_t>& steps) {
+  std::vector<size_t> computing;
+  std::ranges::copy_if(steps, std::back_inserter(computing), [&](size_t i) { return !is_copy(program.steps[i]); });
+  if (computing.empty()) computing = {steps.front()};
+  Fate fate;
+  fate.step = computing.back();
+  fate.steps = steps;
+  fate.became = kind_of(program.steps[computing.back()]);
+  std::vector<std::string> titles;
+  for (const size_t i : computing) {
+    const Step& step = program.steps[i];
+    if (std::holds_alternative<KernelCall>(step.work)) fate.became = "kernel";
+    std::string title = step_title(program, step);
+    if (std::ranges::find(titles, title) == titles.end()) titles.push_back(std::move(title));
+  }
+  fate.description = list_text(titles, " + ");
+  for (const Origin& other : program.steps[computing.back()].origins)
+    if (other.name != node) fate.fused_with.push_back(other.name);
+  return fate;
+}
+
 std::vector<Fate> fates(const std::vector<Origin>& nodes, const Program& program) {
-  std::map<std::string, size_t> last_step;
+  std::map<std::string, std::vector<size_t>> steps;
   for (size_t i = 0; i < program.steps.size(); ++i)
-    for (const Origin& origin : program.steps[i].origins)
-      if (!is_copy(program.steps[i]) || !last_step.contains(origin.name)) last_step[origin.name] = i;
+    for (const Origin& origin : program.steps[i].origins) steps[origin.name].push_back(i);
   std::vector<Fate> result;
   for (const Origin& node : nodes) {
-    auto found = last_step.find(node.name);
-    if (found == last_step.end()) {
-      result.push_back({"no step", std::nullopt, "", {}});
-      continue;
-    }
-    const Step& step = program.steps[found->second];
-    auto [became, description] = describe(program, step);
-    Fate fate{became, found->second, description, {}};
-    for (const Origin& other : step.origins)
-      if (other.name != node.name) fate.fused_with.push_back(other.name);
-    result.push_back(std::move(fate));
+    const auto found = steps.find(node.name);
+    result.push_back(found == steps.end() ? Fate() : fate_of(node.name, program, found->second));
   }
   return result;
 }
 
+// Why a step belongs to none of the file's nodes; empty if it does.
+std::string why_of_no_node(const Step& step, const std::set<std::string>& names) {
+  std::vector<std::string> added;
+  for (const Origin& origin : step.origins) {
+    if (names.contains(origin.name)) return {};
+    added.push_back(fmt::format("{} {}", printable(origin.type), quote(origin.name)));
+  }
+  return added.empty() ? "of no node" : fmt::format("for {}, which is not a node of the file", list_text(added));
+}
+
+std::set<std::string> names_of(const std::vector<Origin>& nodes) {
+  std::set<std::string> names;
+  for (const Origin& node : nodes) names.insert(node.name);
+  return names;
+}
+
 }  // namespace
+
+std::string step_numbers(const std::vector<size_t>& steps) {
+  if (steps.empty()) return "-";
+  if (steps.size() == 1) return std::to_string(steps.front());
+  if (steps.back() - steps.front() + 1 == steps.size()) return fmt::format("{}-{}", steps.front(), steps.back());
+  return list_text(std::vector<int64_t>(steps.begin(), steps.end()));
+}
 
 std::vector<Origin> origins(const Graph& graph) {
   std::vector<Origin> result;
@@ -77,7 +113,7 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
   constexpr size_t longest = 40, longest_description = 80;
   const bool has_places = std::ranges::any_of(nodes, [](const Origin& node) { return node.place.is_known(); });
   std::vector<std::array<std::string, 7>> rows = {
-      {"operator", "node", "became", "step", "as", "together with", has_places ? "from" : ""}};
+      {"operator", "node", "became", "steps", "as", "together with", has_places ? "from" : ""}};
   std::map<std::string, size_t> counts;
   std::vector<Fate> all = fates(nodes, program);
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -86,8 +122,8 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
     std::string others;
     for (const std::string& name : fate.fused_with) others += (others.empty() ? "" : ", ") + printable(name, longest);
     rows.push_back({printable(nodes[i].type, longest), printable(nodes[i].name, longest), fate.became,
-                    fate.step ? std::to_string(*fate.step) : "-", printable(fate.description, longest_description),
-                    others, nodes[i].place.describe()});
+                    step_numbers(fate.steps), printable(fate.description, longest_description), others,
+                    nodes[i].place.describe()});
   }
   std::array<size_t, 7> widths{};
   for (const auto& row : rows)
@@ -100,7 +136,11 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
                     widths[2], row[3], widths[3], row[4], widths[4], row[5], has_places ? widths[5] : 0, row[6]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  text += fmt::format("\n{} nodes in {} steps:", nodes.size(), program.steps.size());
+  const std::set<std::string> names = names_of(nodes);
+  for (size_t i = 0; i < program.steps.size(); ++i)
+    if (const std::string why = why_of_no_node(program.steps[i], names); !why.empty())
+      text += fmt::format("step {}, {}: {}\n", i, printable(step_title(program, program.steps[i])), why);
+  text += fmt::format("\n{} in {}:", counted(nodes.size(), "node"), counted(program.steps.size(), "step"));
   std::string separator = " ";
   for (const auto& [became, count] : counts)
     text += std::exchange(separator, ", ") + fmt::format("{} {}", count, became);
@@ -116,9 +156,25 @@ ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program
                       {"op_type", nodes[i].type},
                       {"became", fate.became},
                       {"step", fate.step ? ordered_json(*fate.step) : ordered_json(nullptr)},
+                      {"steps", fate.steps},
                       {"description", fate.description},
                       {"fused_with", fate.fused_with},
                       {"source", source_json(nodes[i].place)}});
+  }
+  return report;
+}
+
+ordered_json steps_json(const std::vector<Origin>& nodes, const Program& program) {
+  const std::set<std::string> names = names_of(nodes);
+  ordered_json report = ordered_json::array();
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    ordered_json entry = {{"step", i}, {"description", step_title(program, step)}, {"nodes", ordered_json::array()}};
+    for (const Origin& origin : step.origins)
+      if (names.contains(origin.name)) entry["nodes"].push_back(origin.name);
+    const std::string why = why_of_no_node(step, names);
+    entry["why"] = why.empty() ? ordered_json(nullptr) : ordered_json(why);
+    report.push_back(std::move(entry));
   }
   return report;
 }

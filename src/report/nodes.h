@@ -13,14 +13,19 @@ namespace onnxc {
 // The nodes of a graph as they were imported, before passes remove some.
 std::vector<Origin> origins(const Graph& graph);
 
-// A line a node: its name and operator, and the step that computes it: a kernel template (by name) or loops, and
-// what it is fused with; "folded" when nothing is left of it; and where it comes from, where the file says it. At the
-// end how many there are of each.
+// A line a node: its name and operator, its steps and what they are: a kernel template (by name) or loops, and what it
+// is fused with; "no step" when nothing is left of it; and its source, if the file says it. At the end the steps of no
+// node, and how many there are of each.
 std::string nodes_table(const std::vector<Origin>& nodes, const Program& program);
-// The same as a list of {"name", "op_type", "became", "step", "description", "fused_with": [names], "source"}.
+// The same as a list of {"name", "op_type", "became", "step", "steps", "description", "fused_with": [names], "source"}.
 nlohmann::ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program);
+// Every step, as {"step", "description", "nodes": [names], "why"}: why it belongs to none of the nodes, else null.
+nlohmann::ordered_json steps_json(const std::vector<Origin>& nodes, const Program& program);
 
-// {"module", "line", "code"}; null where nothing is known.
+// "3" or "3-5", or those that are not one after another: "3, 5"; "-" if there is none.
+std::string step_numbers(const std::vector<size_t>& steps);
+
+// {"module", "line", "code"}; null if nothing is known.
 nlohmann::ordered_json source_json(const SourcePlace& place);
 
 }  // namespace onnxc

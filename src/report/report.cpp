@@ -28,24 +28,27 @@ void Report::add_graph(const Graph& graph) {
   if (form_ == Form::page) onnxc::add_graph(page_, graph);
 }
 
-void Report::add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices) {
-  if (form_ == Form::page) onnxc::add_offers(page_, target == "hip" ? "the GPU" : "the CPU", graph, choices);
+void Report::add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices) {
+  if (form_ == Form::page) onnxc::add_offers(page_, where, graph, choices);
 }
 
 void Report::add_cpu(const Program& program) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables) return show_(nodes_table(nodes_, program));
   json_["nodes"] = nodes_json(nodes_, program);
-  add_nodes(page_, "the CPU", json_["nodes"]);
+  json_["steps"] = steps_json(nodes_, program);
+  add_nodes(page_, "the CPU", json_["nodes"], json_["steps"]);
 }
 
 void Report::add_gpu(const std::string& architecture, const Program& program) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables)
     return show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
-  json_["gpu"] = {
-      {"architecture", architecture}, {"nodes", nodes_json(nodes_, program)}, {"host_reads", host_reads_json(program)}};
-  add_nodes(page_, architecture, json_["gpu"]["nodes"]);
+  json_["gpu"] = {{"architecture", architecture},
+                  {"nodes", nodes_json(nodes_, program)},
+                  {"steps", steps_json(nodes_, program)},
+                  {"host_reads", host_reads_json(program)}};
+  add_nodes(page_, architecture, json_["gpu"]["nodes"], json_["gpu"]["steps"]);
 }
 
 void Report::add_kernels(const std::vector<DeviceKernel>& kernels,

@@ -1,4 +1,4 @@
-// What --report shows of a compile, as it becomes known: tables at once, one JSON object at the end (docs/report.md),
+// The data of --report on a compile, as it becomes known: tables at once, one JSON object at the end (docs/report.md),
 // or a page in a file.
 #pragma once
 
@@ -33,11 +33,11 @@ class Report {
 
   // Once shapes are inferred.
   void add_graph(const Graph& graph);
-  // Of the graph that is lowered.
-  void add_offers(std::string_view target, const Graph& graph, const KernelChoices& choices);
+  // For the graph that is lowered.
+  void add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
   void add_gpu(const std::string& architecture, const Program& program);
-  // Without resources, where nothing was compiled, only what was planned.
+  // Without resources if nothing was compiled, only planned.
   void add_kernels(const std::vector<DeviceKernel>& kernels, const std::map<std::string, KernelResources>& resources);
   // Shows the JSON, or writes the page.
   void finish();

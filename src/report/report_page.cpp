@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "report/nodes.h"
+
 namespace onnxc {
 namespace {
 
@@ -36,6 +38,8 @@ std::vector<Page::GraphNode> graph_nodes(const Graph& graph) {
   return nodes;
 }
 
+std::string numbers(const Json& steps) { return steps.empty() ? "" : step_numbers(steps.get<std::vector<size_t>>()); }
+
 }  // namespace
 
 void add_graph(Page& page, const Graph& graph) {
@@ -62,15 +66,15 @@ void add_offers(Page& page, const std::string& where, const Graph& graph, const 
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
       rows.push_back({node->origin.name, node->origin.type, offer.kernel,
-                      fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)), offer.cost * 1e-6,
-                      verdict(choice, i)});
+                      fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)),
+                      offer.cost ? Json(*offer.cost * 1e-6) : Json(), verdict(choice, i)});
     }
   }
   if (rows.empty()) return;
   page.add_table(
       "Kernels that offer, on " + where,
-      "The cost is that of one image at the usual size, in millions of vector multiply-adds at the peak rate; "
-      "copies between layouts are weighed with it.",
+      "The cost is that of one image, in millions of vector multiply-adds at the peak rate, with 64 for each free dim "
+      "of an input; copies between layouts are weighed with it. Without a cost the first that fits is taken.",
       {{.name = "node"},
        {.name = "operator"},
        {.name = "kernel"},
@@ -80,29 +84,36 @@ void add_offers(Page& page, const std::string& where, const Graph& graph, const 
       std::move(rows));
 }
 
-void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes) {
+void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes,
+               const nlohmann::ordered_json& steps) {
   std::vector<Json> rows;
   for (const Json& node : nodes) {
     const Json& source = node.at("source");
     std::string others;
     for (const Json& name : node.at("fused_with")) others += (others.empty() ? "" : "\n") + name.get<std::string>();
-    rows.push_back({node.at("op_type"), node.at("name"), node.at("became"), node.at("step"), node.at("description"),
-                    others, source.is_null() ? Json("") : source.at("module"),
+    rows.push_back({node.at("op_type"), node.at("name"), node.at("became"), numbers(node.at("steps")),
+                    node.at("description"), others, source.is_null() ? Json("") : source.at("module"),
                     source.is_null() ? Json("") : source.at("line")});
   }
   page.add_table(
-      "What became of each node, on " + where,
+      "Steps of each node, on " + where,
       "A fast kernel, plain loops, or no step of its own: computed at compile time, folded into another node, "
       "or only a view.",
       {{.name = "operator"},
        {.name = "node"},
        {.name = "became"},
-       {.name = "step", .is_number = true},
+       {.name = "steps"},
        {.name = "as"},
        {.name = "together with"},
        {.name = "module"},
        {.name = "line"}},
       std::move(rows));
+  std::vector<Json> others;
+  for (const Json& step : steps)
+    if (!step.at("why").is_null()) others.push_back({step.at("step"), step.at("description"), step.at("why")});
+  if (!others.empty())
+    page.add_table("Steps of no node, on " + where, "Steps that the compile added to those of the file's nodes.",
+                   {{.name = "step", .is_number = true}, {.name = "as"}, {.name = "why"}}, std::move(others));
 }
 
 void add_kernels(Page& page, const nlohmann::ordered_json& kernels) {

@@ -12,15 +12,15 @@ namespace onnxc {
 
 // Sections of the page, each added when it is known.
 
-// What the model takes and gives, the sizes that are legal, and the graph: each node with the shapes that it gives and
-// where it comes from.
+// The model's inputs and outputs, the sizes that are legal, and the graph: each node with its shapes and its source.
 void add_graph(Page& page, const Graph& graph);
 
-// Of each node the kernels that offer to compute it, with their costs. `where`: "the CPU".
+// For each node the kernels that offer to compute it, with their costs. `where`: "the CPU".
 void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices);
 
-// Of the JSON of --report (docs/report.md): what became of each node, and the kernels of a GPU.
-void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes);
+// From the JSON of --report (docs/report.md): what became of each node, the steps of none, and the kernels of a GPU.
+void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes,
+               const nlohmann::ordered_json& steps);
 void add_kernels(Page& page, const nlohmann::ordered_json& kernels);
 
 }  // namespace onnxc

@@ -9,6 +9,7 @@
 #include "report/node_alignment.h"
 #include "report/nodes.h"
 #include "report/shapes.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -90,7 +91,7 @@ NodeKey key_of(const Node& node, const Texts& texts) {
           texts.of(node.outputs)};
 }
 
-// By an attribute's name: its text in the node before and in the one after, "" where a node lacks it.
+// Keyed by an attribute's name: its text in the node before and in the one after, "" if a node lacks it.
 std::map<std::string, std::pair<std::string, std::string>> attributes_of(const Node& before, const Node& after) {
   std::map<std::string, std::pair<std::string, std::string>> texts;
   for (const NamedAttribute& attribute : before.attributes) texts[attribute.name].first = to_string(attribute.value);
@@ -102,7 +103,7 @@ std::string title(const Node& node) {
   return fmt::format("{} {}", printable(node.origin.type), quote(node.origin.name));
 }
 
-// Where a node's input comes from.
+// The source of a node's input.
 std::string source_of(const Value& value) {
   if (value.producer != nullptr) return title(*value.producer);
   return value.constant ? "a constant" : "input " + quote(value.name);
@@ -130,7 +131,7 @@ class Comparison {
   }
 
  private:
-  // By position.
+  // Compares by position.
   void compare_values(const char* what, const Values& before, const Values& after, std::vector<Change>& changes) const {
     for (size_t i = 0; i < std::max(before.size(), after.size()); ++i) {
       const Value* first = i < before.size() ? before[i] : nullptr;
@@ -194,7 +195,7 @@ class Comparison {
     }
   }
 
-  // Of a node or an input of the model; constants are the node's own.
+  // For a node or an input of the model; constants are the node's own.
   bool reads_another_shape(const NodeChange& node) const {
     const Values &before = node.before->inputs, &after = node.after->inputs;
     for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
@@ -204,7 +205,7 @@ class Comparison {
     return false;
   }
 
-  // Those that one of the graphs has alone.
+  // The rules that only one of the graphs has.
   template <class Rule>
   void compare_rules(const char* what, const std::vector<Rule>& before, const std::vector<Rule>& after) {
     std::vector<std::string> lines[2];
@@ -294,14 +295,14 @@ std::string difference_table(const ShapeDifference& difference) {
   const auto& [before, after, symbols, interface, nodes, rules, alike] = difference;
   std::string text;
   for (const auto& [graph, sign] : {std::pair(&before, "---"), std::pair(&after, "+++")}) {
-    text += fmt::format("{} {}: {} nodes\n", sign, printable(graph->name), graph->graph.nodes().size());
+    text += fmt::format("{} {}: {}\n", sign, printable(graph->name), counted(graph->graph.nodes().size(), "node"));
     if (!graph->stop.empty()) text += fmt::format("    stopped: {}\n", printable_message(graph->stop));
   }
   for (const Change& symbol : symbols)
     text += fmt::format("symbol {} was {}\n", printable(symbol.after), printable(symbol.before));
   for (const Change& change : interface) text += fmt::format("{}\n{}", change.what, lines_of(change, "    "));
   size_t differing = 0, beginning = 0, gone = 0, added = 0;
-  std::string following;  // behind the others, which say why
+  std::string following;  // after the others, which say why
   for (const NodeChange& node : nodes) {
     (node.begins ? text : following) += lines_of(node);
     if (node.before == nullptr || node.after == nullptr) {
@@ -313,8 +314,8 @@ std::string difference_table(const ShapeDifference& difference) {
   }
   text += following;
   for (const Change& rule : rules) text += fmt::format("{}\n{}", rule.what, lines_of(rule, "    "));
-  if (difference.is_empty()) return text + fmt::format("no difference in {} nodes\n", alike);
-  return text + fmt::format("{} nodes alike, {} differ (of which {} by themselves), {} gone, {} new\n", alike,
+  if (difference.is_empty()) return text + fmt::format("no difference in {}\n", counted(alike, "node"));
+  return text + fmt::format("{} alike, {} differ ({} of them by themselves), {} gone, {} new\n", counted(alike, "node"),
                             differing, beginning, gone, added);
 }
 

@@ -16,13 +16,13 @@ struct ComparedGraph {
   std::string stop = {};  // why inference stopped, or ""
 };
 
-// What differs in one place; a text is "" where there is nothing.
+// The difference at one place; a text is "" if there is nothing.
 struct Change {
   std::string what;  // "in 1 'x'", "axis"
   std::string before, after;
 };
 
-// A node of both graphs that differs, or of one alone: the other is null.
+// A node of both graphs that differs, or of only one: the other is null.
 struct NodeChange {
   const Node* before = nullptr;
   const Node* after = nullptr;
@@ -43,7 +43,7 @@ struct ShapeDifference {
   bool is_empty() const { return interface.empty() && nodes.empty() && rules.empty(); }
 };
 
-// Values are compared in type, shape, and elements where shape arithmetic knows them; nodes in their attributes and in
+// Values are compared in type, shape, and elements if shape arithmetic knows them; nodes in their attributes and in
 // which node their inputs come from as well. Neither are names nor weights' values. Nodes are matched by
 // node_alignment.
 ShapeDifference compare_shapes(const ComparedGraph& before, const ComparedGraph& after, const ShapeView& view);

@@ -2,22 +2,17 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <set>
 
+#include "ir/node_pattern.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-bool fits(const std::string& pattern, const Origin& origin) {
-  const auto matches = [&](const std::string& text) { return fnmatch(pattern.c_str(), text.c_str(), 0) == 0; };
-  return matches(origin.name) || matches(origin.type) || matches(origin.place.module) || matches(origin.place.line);
-}
 
 std::set<Symbol> input_symbols(const Graph& graph) {
   std::set<Symbol> symbols;
@@ -30,21 +25,11 @@ std::set<Symbol> input_symbols(const Graph& graph) {
 }  // namespace
 
 ShapeView::ShapeView(const Graph& graph, const ShapeRequest& request) : request_(request) {
-  for (const std::string& pattern : request.nodes) {
-    const bool fits_any = std::ranges::any_of(graph.nodes(), [&](const auto& n) { return fits(pattern, n->origin); });
-    if (!fits_any)
-      throw UsageError(fmt::format(
-          "--node {}: no node has such a name, operator, module or source line; '*' stands for any text, as in "
-          "'*up*'",
-          quote(pattern)));
-  }
+  check_patterns("--node", request.nodes, graph);
   for (const auto& [name, size] : request.sizes) bind(graph, name, size);
 }
 
-bool ShapeView::shows(const Node& node) const {
-  const auto fits_node = [&](const std::string& pattern) { return fits(pattern, node.origin); };
-  return shows_all() || std::ranges::any_of(request_.nodes, fits_node);
-}
+bool ShapeView::shows(const Node& node) const { return shows_all() || fits_any(request_.nodes, node.origin); }
 
 Shape ShapeView::at_sizes(const Shape& shape) const {
   Shape result;
@@ -64,7 +49,7 @@ std::optional<bool> ShapeView::holds(const Guard& guard) const {
                                       : std::nullopt;
 }
 
-// A dim of which only multiples are legal stands in the graph as its quotient.
+// A dim whose legal sizes are multiples stands in the graph as its quotient.
 void ShapeView::bind(const Graph& graph, const std::string& name, int64_t size) {
   const auto rule =
       std::ranges::find_if(graph.size_rules, [&](const SizeRule& each) { return each.symbol.name() == name; });

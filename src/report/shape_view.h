@@ -12,7 +12,7 @@
 
 namespace onnxc {
 
-// What the user asks for.
+// The request of the user.
 struct ShapeRequest {
   std::vector<std::string> nodes;        // --node: patterns as of a shell; empty shows all
   std::map<std::string, int64_t> sizes;  // --at: of symbols of the inputs' dims, by name
@@ -31,7 +31,7 @@ class ShapeView {
   // With the sizes in place of their symbols; others stay.
   Expr at_sizes(const Expr& dim) const { return dim.substitute(values_); }
   Shape at_sizes(const Shape& shape) const;
-  // Whether a rule holds for the sizes; nothing where they do not decide it.
+  // Whether a rule holds for the sizes; nothing if they do not decide it.
   std::optional<bool> holds(const Guard& guard) const;
 
  private:

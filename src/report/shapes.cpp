@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/nodes.h"
+#include "report/size_lines.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -14,18 +15,22 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// A declared symbol of another tensor stands for any size, and only a number can disagree; that of an input is its own,
+// and disagrees if a rule left it one size, or gives it by others.
 bool disagrees(const Value& value) {
   if (!value.declared_shape || !value.shape) return false;
   if (value.declared_shape->size() != value.shape->size()) return true;
-  // A declared symbol stands for any size; only a number can disagree.
-  for (size_t i = 0; i < value.shape->size(); ++i)
-    if ((*value.declared_shape)[i].constant() && !((*value.declared_shape)[i] == (*value.shape)[i])) return true;
+  for (size_t i = 0; i < value.shape->size(); ++i) {
+    const Expr &declared = (*value.declared_shape)[i], &found = (*value.shape)[i];
+    const bool is_input = value.producer == nullptr && !value.constant;
+    if (is_input ? declared.to_string() != found.to_string() : declared.constant() && !(declared == found)) return true;
+  }
   return false;
 }
 
 constexpr size_t longest_reason = 4000;
 
-// Of a node at fault, why; else null.
+// The reason for a node at fault; else null.
 const std::string* fault_of(const ShownShapes& shown, const Node& node) {
   for (const ShapeFaults::Fault& fault : shown.faults)
     if (fault.node == &node) return &fault.text;
@@ -44,7 +49,7 @@ std::string describe(const ShapeView& view, const Value* value) {
   return text;
 }
 
-// Of what stands in a branch; a condition is 0 or 1.
+// The condition of a node in a branch, which is 0 or 1.
 std::string when(const Expr& condition) {
   return condition.is_constant(1) ? "" : fmt::format(" when {} is not 0", condition.to_string());
 }
@@ -61,31 +66,6 @@ std::string node_lines(const ShownShapes& shown, const Node& node) {
     if (output != nullptr) text += fmt::format("    out {}\n", describe(shown.view, output));
   if (const std::string* fault = fault_of(shown, node))
     text += fmt::format("    fault: {}\n", printable_message(*fault));
-  return text;
-}
-
-// One line for the dims of which one node demands the same, such as D, H and W: "D, H, W = 16*n (node ...)".
-std::string size_lines(const Graph& graph) {
-  struct Line {
-    std::string symbols;
-    const SizeRule* first;
-  };
-  const auto demand = [](const SizeRule& rule) {
-    const std::string reason = rule.reasons.empty() ? "" : rule.reasons.front();
-    return rule.legal + ": " + reason.substr(0, reason.rfind(": "));
-  };
-  std::vector<Line> lines;
-  for (const SizeRule& rule : graph.size_rules) {
-    auto same = std::ranges::find_if(lines, [&](const Line& line) { return demand(*line.first) == demand(rule); });
-    if (same == lines.end())
-      lines.push_back({rule.symbol.name(), &rule});
-    else
-      same->symbols += ", " + rule.symbol.name();
-  }
-  std::string text;
-  for (const Line& line : lines)
-    text += fmt::format("sizes   {}{}\n", printable(line.symbols),
-                        printable(line.first->describe().substr(line.first->symbol.name().size()), longest_reason));
   return text;
 }
 
@@ -169,7 +149,8 @@ std::string shapes_table(const ShownShapes& shown) {
     for (const Value* output : graph.outputs) text += fmt::format("output  {}\n", describe(view, output));
     for (const RunTimeSymbol& each : graph.run_time_symbols)
       text += fmt::format("run     {} = {}\n", printable(each.symbol.name()), printable(each.reason, longest_reason));
-    text += size_lines(graph);
+    for (const SizeLine& line : size_lines(graph.size_rules))
+      text += fmt::format("sizes   {}\n", printable(line.text(), longest_reason));
     for (const Guard& guard : graph.guards) text += guard_line(view, guard);
   }
   if (!stop.empty()) text += fmt::format("stopped: {}\n", printable_message(stop));

@@ -16,7 +16,7 @@ constexpr uint64_t fnv1a(std::string_view bytes) {
   return hash;
 }
 
-// SHA-256 (FIPS 180-4) in lower-case hexadecimal: names contents, also where somebody would like two to agree.
+// SHA-256 (FIPS 180-4) in lower-case hexadecimal: names contents, even if somebody would like two to agree.
 std::string sha256(std::span<const std::byte> bytes);
 
 }  // namespace onnxc

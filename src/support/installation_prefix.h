@@ -1,4 +1,4 @@
-// Where this command, or the library that another program has loaded, is installed.
+// The folder in which this command, or the library that another program has loaded, is installed.
 #pragma once
 
 #include <dlfcn.h>

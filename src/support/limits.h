@@ -1,11 +1,11 @@
-// What a model may cost before it is refused. Each limit is checked before the work or the allocation that it bounds.
+// Limits on what a model may cost. Each limit is checked before the work or the allocation that it bounds.
 #pragma once
 
 #include <cstdint>
 
 namespace onnxc {
 
-// The memory that this process may use: the machine's, or its control group's where that is less.
+// The memory that this process may use: the machine's, or its control group's if that is less.
 int64_t available_memory();
 
 struct Limits {
@@ -14,7 +14,7 @@ struct Limits {
   // Bytes, of one tensor and of all constants together, those that are computed when the model is compiled among them.
   // Each process of a compile may have as much, and no less than it needs to start (process_memory).
   int64_t max_memory = available_memory();
-  // Of the whole compile, clang's part included.
+  // For the whole compile, clang's part included.
   int64_t max_seconds = 3600;
   // Subgraphs within subgraphs, and calls of functions within functions.
   int64_t max_nesting = 64;
@@ -24,7 +24,7 @@ struct Limits {
   int64_t process_memory() const;
 };
 
-// What this process, and those that it starts, may each write to: an allocation beyond fails.
+// Limits the memory that this process, and each one that it starts, may write to: an allocation beyond it fails.
 void limit_process_memory(int64_t bytes);
 
 }  // namespace onnxc

@@ -126,7 +126,7 @@ std::string tidy_up_on_signals(std::string message_start) {
   sigaction(SIGBUS, &bus, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
   if (failure.empty()) return {};
-  return fmt::format("no thread can be made ({}): a signal such as Ctrl-C leaves temporary files behind", failure);
+  return fmt::format("no thread can be made ({}): a signal such as Ctrl-C leaves temporary files", failure);
 }
 
 std::string end_at(std::chrono::steady_clock::time_point time, std::string message) {

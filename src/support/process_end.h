@@ -1,4 +1,4 @@
-// What a process leaves behind when a signal ends it: no temporary file, and no program of its own that runs on.
+// Cleans up when a signal ends the process: no temporary file stays, and no program of its own runs on.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace onnxc {
 // For main, before any thread is started. From then on SIGINT, SIGTERM and SIGHUP (unless they are ignored) first end
 // the programs that this process runs and remove its temporary files, then end it as they would have. A file that
 // another program shortens while it is mapped (SIGBUS) is an error that names it and ends in exit code 1; one that
-// grows past the limit on sizes (SIGXFSZ) an error where it is written. `message_start` stands before such an error:
+// grows past the limit on sizes (SIGXFSZ) an error when it is written. `message_start` stands before such an error:
 // "onnxc: error: 'model.onnx': ". Returns what the machine lacks for it, or "": without a thread such a signal ends the
 // process at once.
 [[nodiscard]] std::string tidy_up_on_signals(std::string message_start);

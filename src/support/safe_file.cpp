@@ -21,7 +21,7 @@
 namespace onnxc {
 namespace {
 
-// Of the names under which output is written.
+// Start and end of the names under which output is written.
 constexpr std::string_view temporary_start = ".onnxc-", temporary_end = ".tmp";
 
 std::string reason(int error) {
@@ -203,7 +203,7 @@ OutputFile::OutputFile(std::filesystem::path target, Kind kind) : target_(std::m
     temporary_ = target_.parent_path() / fmt::format("{}{}-{}{}", temporary_start, getpid(), number, temporary_end);
     descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     user_check(descriptor_ >= 0 || errno == EEXIST, "cannot write {}: {}", name, std::strerror(errno));
-    // Without a lock, where a file system has none, nobody takes the file for abandoned either.
+    // If a file system has no locks, nobody takes the file for abandoned either.
     if (descriptor_ < 0 || flock(descriptor_, LOCK_EX) != 0) continue;
     // Before the lock another process may have taken the file for an abandoned one.
     if (fstat(descriptor_, &status) == 0 && status.st_nlink == 0) close(std::exchange(descriptor_, -1));

@@ -37,19 +37,19 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-// A file that the user names: symbolic links are followed. UserError naming it where it is missing or not regular.
+// A file that the user names: symbolic links are followed. UserError naming it if it is missing or not regular.
 std::shared_ptr<const MappedFile> map_file(const std::filesystem::path& path);
 
 // Which files a command reads, so that none of its outputs replaces one: the one check for every input and output.
 // Files are known by device and inode, so that other spellings and links are found.
 class InputFiles {
  public:
-  // `option`: how the user gave it, such as "MODEL" or "--input". What is not there is left to whoever reads it.
+  // `option`: how the user gave it, such as "MODEL" or "--input". A missing file is left to whoever reads it.
   void add(const std::string& option, const std::filesystem::path& file);
   // Each file of a folder, and of the folders in it.
   void add_folder(const std::string& option, const std::filesystem::path& folder);
 
-  // UserError where the output is one of the files. To be called before anything is read or made.
+  // UserError if the output is one of the files. To be called before anything is read or made.
   void check_output(std::string_view option, const std::filesystem::path& output) const;
   // The same for a folder of outputs: for each of its files whose name may be written.
   void check_outputs(std::string_view option, const std::filesystem::path& folder,
@@ -63,7 +63,7 @@ class InputFiles {
   std::map<std::pair<dev_t, ino_t>, Input> files_;
 };
 
-// UserError where the folder that the output is to be in does not exist, so that nobody learns it after the work.
+// UserError if the folder of the output does not exist, so that nobody learns it after the work.
 void check_folder_of(std::string_view option, const std::filesystem::path& output);
 
 struct ContainmentRules {
@@ -89,7 +89,7 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Where to write when another program does it.
+  // The path for another program that writes the file.
   const std::filesystem::path& temporary_path() const { return temporary_; }
   // Appends. UserError that names the target and the reason (such as no space left on the device).
   void write(std::span<const std::byte> bytes);
@@ -105,14 +105,14 @@ class OutputFile {
   std::optional<EndsWithProcess> ends_;
 };
 
-// Removes the files under other names that an OutputFile left in this folder because its process was killed: those
-// that nobody has locked. What cannot be read or removed stays.
+// Removes the files under other names that an OutputFile left in this folder because its process was killed: those that
+// nobody has locked. Files that cannot be read or removed stay.
 void remove_abandoned_outputs(const std::filesystem::path& folder);
 
 // A whole file at once, through OutputFile.
 void write_file(const std::filesystem::path& target, std::string_view contents);
 
-// Makes a folder and its parents where they are missing.
+// Makes a folder and its parents if they are missing.
 void make_folder(const std::filesystem::path& path);
 
 namespace internal {

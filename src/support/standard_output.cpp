@@ -12,7 +12,7 @@
 namespace onnxc {
 
 void keep_standard_streams() noexcept {
-  // For reading only: what is written fails, as it does where they are closed.
+  // For reading only: writes fail, as they do when the streams are closed.
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
     if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
 }

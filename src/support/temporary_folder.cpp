@@ -14,7 +14,7 @@ namespace onnxc {
 TemporaryFolder::TemporaryFolder(std::string_view purpose) {
   const char* parent = std::getenv("TMPDIR");
   if (parent == nullptr || *parent == '\0') parent = "/tmp";
-  // What compilers are told is read by lines, and a name that begins with '-' would be an option.
+  // Compilers read their arguments by lines, and a name that begins with '-' would be an option.
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::absolute(parent, error);
   user_check(!error && folder.string().find('\n') == std::string::npos,
@@ -30,7 +30,7 @@ TemporaryFolder::TemporaryFolder(std::string_view purpose) {
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;  // what cannot be removed is left to the system's own clearing of temporary files
   if (kept_) return;
-  // A second time where it did not work at once: the machine may have been short of something for a moment.
+  // A second time if it did not work at once: the machine may have been short of something for a moment.
   if (std::filesystem::remove_all(path_, ignored); ignored) std::filesystem::remove_all(path_, ignored);
 }
 

@@ -12,7 +12,7 @@ namespace onnxc {
 // Made with mode 0700 under $TMPDIR (or /tmp) and removed with all it holds when the object dies.
 class TemporaryFolder {
  public:
-  // `purpose` is ours and becomes part of the name: "onnxc-PURPOSE-XXXXXX". UserError where it cannot be made.
+  // `purpose` is ours and becomes part of the name: "onnxc-PURPOSE-XXXXXX". UserError if it cannot be made.
   explicit TemporaryFolder(std::string_view purpose);
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;

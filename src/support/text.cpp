@@ -15,7 +15,7 @@ unsigned byte_of(char c) { return static_cast<unsigned char>(c); }
 
 struct CodePoint {
   uint32_t value;
-  size_t length;  // bytes; 0 where the text is no UTF-8
+  size_t length;  // bytes; 0 if the text is not UTF-8
 };
 
 // The code point at the start of the text; overlong forms, surrogates and values past U+10FFFF are invalid.

@@ -17,7 +17,7 @@ std::string identifier(std::string_view prefix, int64_t index, std::string_view 
 std::string c_string_literal(std::string_view bytes);
 
 // For a comment of C, C++ or assembly: ASCII with all that could end or continue the comment percent-encoded (control
-// characters, \, ?, %, the * of */), at most 60 characters ("..." at the end where it was longer).
+// characters, \, ?, %, the * of */), at most 60 characters ("..." at the end if it was longer).
 std::string comment_text(std::string_view text);
 
 // For a terminal, a log or an error message: control characters, invalid UTF-8 and characters that reorder text become
@@ -29,7 +29,7 @@ std::string quote(std::string_view text);
 // is cut.
 std::string printable_message(std::string_view text);
 
-// The stem of a file's name for a tensor, to be followed by an extension: characters other than ASCII letters, digits,
+// The stem of a file's name for a tensor, to be followed by an extension. Characters other than ASCII letters, digits,
 // '.', '_', '-' become '_'; longer than 100 characters it is cut, and a hash of the whole name appended. Names that
 // differ may become one.
 std::string safe_file_name(std::string_view name);

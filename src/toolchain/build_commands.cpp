@@ -34,7 +34,7 @@ std::vector<std::string> compile_command(const Compiler& compiler, const CpuMach
                                "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
                                "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
     command.emplace_back(argument);
-  // What zig adds unless it is told.
+  // Flags that zig adds unless it is told otherwise.
   if (compiler.is_zig()) command.insert(command.end(), {"-fno-sanitize=all", "-fno-stack-protector", "-g0"});
   for (const fs::path& include : parts.include_folders) command.push_back("-I" + include.string());
   return command;
@@ -91,7 +91,7 @@ std::string kernel_instances(const BuildParts& parts) {
   return text;
 }
 
-// A line of words in quotes, where a backslash stands before a character that means itself.
+// A line of quoted words; a backslash makes the next character mean itself.
 std::vector<std::string> command_of_dry_run(const std::string& shown) {
   const size_t begin = shown.rfind("\n \"");
   std::vector<std::string> words;

@@ -21,13 +21,13 @@ std::vector<std::string> link_command(const Compiler& compiler, const std::vecto
 std::vector<std::string> link_shared_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output);
 
-// Of a further level of CPUs (EmittedModel::further): all names of onnxc's are in a namespace of the level.
+// For a further level of CPUs (EmittedModel::further): puts all names of onnxc into a namespace of the level.
 std::string namespace_option(const CpuMachine& machine);
 // A source with the functions that the runtime library holds for each vector unit.
 std::string kernel_instances(const BuildParts& parts);
 
 // A command of clang's driver that only prints, on standard error, what it would run; and the last command printed
-// there, or nothing where there is none.
+// there, or nothing if there is none.
 std::vector<std::string> dry_run(std::vector<std::string> command);
 std::vector<std::string> command_of_dry_run(const std::string& shown);
 

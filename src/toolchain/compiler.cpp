@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -20,10 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int oldest_clang = 19, newest_clang = 39;
-// What a model.so of zig runs with where nobody asks: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
+// The glibc that a model.so of zig needs by default: RHEL 8, Debian 10 and Ubuntu 18.10 have it.
 constexpr const char* usual_glibc = "2.28";
 
-// "clang++-19" is 19; 0 where the name ends in no number.
+// "clang++-19" is 19; 0 if the name does not end in a number.
 int version_in_name(const std::string& name) {
   const size_t begin = name.find_last_not_of("0123456789") + 1;
   return begin < name.size() && name.size() - begin < 4 ? std::stoi(name.substr(begin)) : 0;
@@ -38,7 +39,31 @@ Compiler clang(const std::string& command) {
   return {.command = {command}, .linker = linker_of(version_in_name(fs::path(command).filename().string()))};
 }
 
+// The newest glibc 2.x that a zig has, by its own list; nothing if it cannot be read.
+std::optional<int> newest_glibc(const std::string& program) {
+  const ProcessResult result = run_process({program, "targets"});
+  size_t at = result.succeeded() ? result.output.find("glibc") : std::string::npos;
+  std::optional<int> newest;
+  constexpr std::string_view begin = "\"2.";
+  while (at != std::string::npos && (at = result.output.find(begin, at)) != std::string::npos) {
+    at += begin.size();
+    int minor = 0;
+    const char* const digits = result.output.data() + at;
+    if (std::from_chars(digits, result.output.data() + result.output.size(), minor).ec == std::errc())
+      newest = std::max(newest.value_or(0), minor);
+  }
+  return newest;
+}
+
+// A newer one than zig has would be taken for the newest that it has.
+void check_glibc(const std::string& program, const std::string& glibc) {
+  const std::optional<int> newest = newest_glibc(program);
+  if (newest && std::stoi(glibc.substr(2)) > *newest)
+    throw UsageError(fmt::format("--glibc {}: {} has glibc up to 2.{}", glibc, quote(program), *newest));
+}
+
 Compiler zig(const std::string& program, const std::string& glibc) {
+  if (!glibc.empty()) check_glibc(program, glibc);
   const std::string version = glibc.empty() ? usual_glibc : glibc;
   return {Compiler::Kind::zig, {program, "c++", "-target", "x86_64-linux-gnu." + version}, "", version};
 }
@@ -60,7 +85,7 @@ std::optional<Compiler> find_clang() {
   return std::nullopt;
 }
 
-// Where pip puts the program of the package ziglang under the prefix of a Python.
+// The place under a Python's prefix to which pip installs the program of the package ziglang.
 std::optional<fs::path> zig_under(const fs::path& prefix) {
   std::error_code error;
   for (fs::directory_iterator folder(prefix / "lib", error), end; !error && folder != end; folder.increment(error)) {
@@ -84,19 +109,32 @@ bool is_glibc_version(const std::string& text) {
          text.find_first_not_of("0123456789", 2) == std::string::npos;
 }
 
+// `source`: the origin of the name, --compiler or the environment variable.
+void check_exists(std::string_view source, const std::string& name) {
+  std::error_code error;
+  const bool is_path = name.find('/') != std::string::npos;
+  if (is_path ? fs::exists(name, error) : find_program(name).has_value()) return;
+  throw UsageError(fmt::format("{}: there is no command {}{}; {}", source, quote(name), is_path ? "" : " on the PATH",
+                               usable_compilers(false)));
+}
+
 // As it was asked for by name or by $ONNXC_CXX.
-Compiler named_compiler(const CompilerRequest& request, const std::string& name) {
+Compiler named_compiler(const CompilerRequest& request, std::string_view source, const std::string& name) {
   if (name == "zig") {
     const std::optional<fs::path> found = find_zig();
-    user_check(found.has_value(), "--compiler zig: there is none: pip install ziglang");
+    user_check(found.has_value(), "{} zig: there is none: pip install ziglang", source);
     return zig(found->string(), request.glibc);
   }
-  if (fs::path(name).filename() == "zig") return zig(name, request.glibc);
+  if (fs::path(name).filename() == "zig") {
+    check_exists(source, name);
+    return zig(name, request.glibc);
+  }
   if (!request.glibc.empty())
     throw UsageError(
         fmt::format("--glibc {}: only zig can compile for another glibc than the system's; leave out "
                     "the compiler {}, or choose --compiler zig",
                     request.glibc, quote(name)));
+  check_exists(source, name);
   return clang(name);
 }
 
@@ -117,9 +155,9 @@ std::string Compiler::describe() const {
 Compiler find_compiler(const CompilerRequest& request) {
   if (!request.glibc.empty() && !is_glibc_version(request.glibc))
     throw UsageError(fmt::format("--glibc {}: a version such as 2.28 is expected", printable(request.glibc)));
-  if (!request.compiler.empty()) return named_compiler(request, request.compiler);
+  if (!request.compiler.empty()) return named_compiler(request, "--compiler", request.compiler);
   const char* chosen = std::getenv("ONNXC_CXX");
-  if (chosen != nullptr && *chosen != '\0') return named_compiler(request, chosen);
+  if (chosen != nullptr && *chosen != '\0') return named_compiler(request, "ONNXC_CXX", chosen);
   if (request.glibc.empty())
     if (const std::optional<Compiler> found = find_clang()) return *found;
   if (const std::optional<fs::path> found = find_zig()) return zig(found->string(), request.glibc);
@@ -137,6 +175,19 @@ std::string usable_compilers(bool for_gpu) {
   if (const std::optional<fs::path> zig = for_gpu ? std::nullopt : find_zig()) found.push_back(zig->string());
   if (!found.empty()) return fmt::format("this machine has {}", fmt::join(found, ", "));
   return for_gpu ? "apt-get install clang-19 lld-19" : "apt-get install clang-19 lld-19, or pip install ziglang";
+}
+
+bool compiles_libraries_first(const Compiler& compiler) {
+  if (!compiler.is_zig()) return false;
+  const auto folder = [](const char* variable, const char* below) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? fs::path(value) / below : fs::path();
+  };
+  std::error_code error;
+  for (const fs::path& cache :
+       {folder("ZIG_GLOBAL_CACHE_DIR", ""), folder("XDG_CACHE_HOME", "zig"), folder("HOME", ".cache/zig")})
+    if (!cache.empty()) return !fs::exists(cache / "o", error);
+  return true;
 }
 
 void check_is_clang(const Compiler& compiler) {

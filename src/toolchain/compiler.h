@@ -6,7 +6,7 @@
 
 namespace onnxc {
 
-// What the user asks for; empty: whatever is there.
+// The user's choice of a compiler; empty members take whatever is there.
 struct CompilerRequest {
   std::string compiler;  // a command or a path, such as clang++-20; or zig
   std::string glibc;     // the oldest that model.so must run with, such as 2.28
@@ -27,15 +27,18 @@ struct Compiler {
   std::string describe() const;
 };
 
-// $ONNXC_CXX is asked where the request is silent, then clang 19 and newer on the PATH, then zig: the Python package
+// $ONNXC_CXX is asked if the request is silent, then clang 19 and newer on the PATH, then zig: the Python package
 // ziglang beside an installed onnxc or in the active virtual environment, or zig on the PATH. A request for a glibc
-// takes zig, which has every version's. UserError where there is none, saying what to install; UsageError for a request
+// takes zig, which has every version's. UserError if there is none, saying what to install; UsageError for a request
 // that nothing can meet.
 Compiler find_compiler(const CompilerRequest& request = {});
 
-// The commands of this machine that compile a model, with commas, and what installs one where there is none; those that
+// The commands of this machine that compile a model, with commas, and what installs one if there is none; those that
 // compile HIP for a GPU are clang's.
 std::string usable_compilers(bool for_gpu);
+
+// Whether the compiler first compiles libraries of its own, which takes 20 to 30 s: zig, with an empty cache.
+bool compiles_libraries_first(const Compiler& compiler);
 
 // Before any work: UserError for a compiler that is not clang, naming those that can be taken. Clang is known by its
 // name; another is asked.

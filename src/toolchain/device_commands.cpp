@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where Debian's rocm-device-libs put them.
+// The folder of Debian's rocm-device-libs.
 constexpr const char* debian_folder = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
 std::string variable(const char* name) {
@@ -65,6 +65,8 @@ std::vector<std::string> device_library_names(const std::string& architecture) {
 DeviceToolchain find_device_toolchain(const Compiler& compiler) {
   const std::string chosen = variable("ONNXC_DEVICE_LIBRARIES"), rocm_path = variable("ROCM_PATH");
   const fs::path rocm = rocm_path.empty() ? "/opt/rocm" : rocm_path;
+  user_check(rocm_path.empty() || fs::is_directory(rocm), "ROCM_PATH is {}, and there is no such folder",
+             quote(rocm_path));
   if (!chosen.empty()) {
     user_check(fs::exists(fs::path(chosen) / "ocml.bc"), "ONNXC_DEVICE_LIBRARIES is {}, and ocml.bc is not in it",
                quote(chosen));
@@ -75,7 +77,8 @@ DeviceToolchain find_device_toolchain(const Compiler& compiler) {
     if (fs::exists(rocm / place / "ocml.bc")) return {rocm / place, clang_of_rocm(rocm, compiler)};
   if (fs::exists(fs::path(debian_folder) / "ocml.bc")) return {debian_folder, compiler};
   user_error(
-      "the math library for GPUs (ocml.bc) is in none of {}, {}/amdgcn/bitcode: apt-get install rocm-device-libs, or "
+      "the math library for GPUs (ocml.bc) is neither in {} nor in {}/amdgcn/bitcode: apt-get install "
+      "rocm-device-libs, or "
       "set ROCM_PATH to the folder of ROCm",
       debian_folder, rocm.string());
 }

@@ -17,13 +17,13 @@ struct DeviceToolchain {
   std::filesystem::path libraries;  // the folder of the device libraries
   Compiler compiler;                // the clang that reads them
 };
-// ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler` is used
-// where ROCm does not bring its own. UserError where there are no libraries, saying what to install.
+// ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler` is used if
+// ROCm does not bring its own. UserError if there are no libraries, saying what to install.
 DeviceToolchain find_device_toolchain(const Compiler& compiler);
-// Before any work: UserError for a compiler that knows no HIP (zig), where ROCm does not bring its own, naming those
-// that can.
+// Called before any work: UserError if the compiler does not know HIP (zig) and ROCm does not bring its own, naming
+// those that do.
 void check_compiles_hip(const Compiler& compiler);
-// The options that link what the release has. UserError where none fits the GPU.
+// The options that link what the release has. UserError if none fits the GPU.
 std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture);
 
 // The command that compiles `source` for a GPU into the code object `output`.

@@ -18,7 +18,7 @@ class ElfFile {
   explicit ElfFile(const std::filesystem::path& path)
       : name_(quote(path.string())), file_(map_file(path)), text_(file_->text()) {
     user_check(text_.starts_with(ELFMAG) && text_.size() > EI_CLASS && text_[EI_CLASS] == ELFCLASS64,
-               "{} is no 64-bit shared object", name_);
+               "{} is not a 64-bit shared object", name_);
     const auto header = read<Elf64_Ehdr>(0);
     for (uint64_t i = 0; i < header.e_shnum; ++i)
       sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * header.e_shentsize));
@@ -42,7 +42,7 @@ class ElfFile {
     return std::string(rest.substr(0, rest.find('\0')));
   }
 
-  void check(bool holds) const { user_check(holds, "{} is no whole shared object", name_); }
+  void check(bool holds) const { user_check(holds, "{} is not a whole shared object", name_); }
   const std::vector<Elf64_Shdr>& sections() const { return sections_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a shared object asks of the machine that loads it.
+// The versions and libraries that a shared object asks of the machine that loads it.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@ struct LibraryNeeds {
 };
 
 // Reads the ELF file's tables (System V ABI, chapters 4 and 5; for versions: Linux Standard Base, symbol versioning).
-// UserError where it is no 64-bit shared object or is cut short.
+// UserError if it is not a 64-bit shared object or is cut short.
 LibraryNeeds needs_of(const std::filesystem::path& shared_object);
 
 }  // namespace onnxc

@@ -46,7 +46,7 @@ class Emitter {
     return {machine_, writer_.take(), body.parts};
   }
 
-  // What the runtime takes to be the same for all levels.
+  // Checks the parts that the runtime takes to be the same for all levels.
   void check_agrees_with(const Emitter& first) const {
     internal_check(symbol_names() == first.symbol_names() && context_.level_count() == first.context_.level_count(),
                    "as many symbols and levels for each CPU");
@@ -197,7 +197,7 @@ class Emitter {
     writer_.array("CpuProgram* const", "cpu_programs", programs);
   }
 
-  // A model has at least the empty one, where it has tensors of strings.
+  // A model has at least the empty one if it has tensors of strings.
   void print_strings() {
     const auto holds_strings = [](const Buffer& buffer) { return buffer.dtype == DType::string; };
     if (program_.strings == nullptr || std::ranges::none_of(program_.buffers, holds_strings)) return;

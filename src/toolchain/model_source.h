@@ -26,9 +26,9 @@ struct EmitOptions {
   std::span<const CpuLevel> further = {};  // for CPUs that have what `architecture` has and more, the most capable last
 };
 
-// `program` is the CPU's, or that of the GPU where only it runs the model: its dims are bound by the same text. The
-// same program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed,
-// naming the input and the dim.
+// `program` is the CPU's, or that of the GPU if only that runs the model: its dims are bound by the same text. The same
+// program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed, naming
+// the input and the dim.
 EmittedModel emit_model(const Program& program, const EmitOptions& options);
 
 }  // namespace onnxc

@@ -31,7 +31,7 @@ struct Feature {
   bool (*is_here)();       // whether the machine that compiles has it
 };
 
-// What clang may make vector code of beyond the levels' own (bmi, lzcnt, movbe, avx512cd). Each by itself:
+// Features beyond the levels' own that clang may make vector code for (bmi, lzcnt, movbe, avx512cd). Each by itself:
 // __builtin_cpu_supports takes no variable.
 constexpr std::array features = {
     Feature{"__AVX2__", "avx2", [] { return __builtin_cpu_supports("avx2") != 0; }},
@@ -60,7 +60,7 @@ constexpr std::array features = {
     Feature{"__AVXVNNIINT16__", "avxvnniint16", [] { return __builtin_cpu_supports("avxvnniint16") != 0; }},
 };
 
-// What clang never makes code of by itself.
+// Features that clang never uses by itself.
 constexpr std::array tile_features = {
     Feature{"__AMX_TILE__", "amx-tile", [] { return __builtin_cpu_supports("amx-tile") != 0; }},
     Feature{"__AMX_BF16__", "amx-bf16", [] { return __builtin_cpu_supports("amx-bf16") != 0; }},
@@ -74,7 +74,7 @@ bool has_all(const std::vector<std::string>& names, std::span<const Feature> kno
   });
 }
 
-// The most capable row whose features this CPU has: a processor's own where it gains, else a level.
+// The most capable row whose features this CPU has: a processor's own if that is faster, else a level.
 CpuMachine native_machine(const NarrowProducts& products) {
   std::optional<CpuMachine> level, processor;
   for (const CpuMachine& machine : cpu_machines()) {
@@ -128,7 +128,7 @@ class Build {
         commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
                                                    parts_.include_folders, path("device.hip").string(),
                                                    path(device_code_file("device", gpu)).string()));
-        // Of the first, since one report has one set of registers.
+        // Only the first GPU, since one report has one set of registers.
         if (options_.reports_kernels && gpu == model_.device->gpus.front())
           commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       }
@@ -156,19 +156,19 @@ class Build {
     said_ += fmt::format("{}", fmt::join(said, ""));
   }
 
-  // What the link command calls its output until that has a name.
+  // The link command's output until that has its final name.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared) const {
     std::vector<std::string> command = shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
                                               : link_command(options_.compiler, objects_, linked_path());
-    // lld aborts where it asks for threads and gets none.
+    // lld aborts if it asks for threads and gets none.
     if (!options_.compiler.is_zig() && start_threads(1, [](int64_t) {}).empty()) command.push_back("-Wl,--threads=1");
     return command;
   }
 
   // Clang 19 knows all but the newest.
   void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
-    if (gpu == machine::target_gpu.name) return;
+    if (gpu == machine::default_gpu.name) return;
     std::vector<std::string> command = compiler.command;
     command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
                                    "/dev/null", "-o", path("nothing.o").string()});
@@ -247,9 +247,9 @@ class Build {
       user_check(result.errors.find(lack) == std::string::npos,
                  "the C++ compiler {} does not compile HIP for AMD's GPUs; take clang 19 or newer with that target: {}",
                  quote(command.front()), usable_compilers(true));
-    user_check(
-        result.signal != SIGKILL,
-        "the C++ compiler was killed, mostly for want of memory; give it more, or compile fewer parts at once (-j 1)");
+    user_check(result.signal != SIGKILL,
+               "the C++ compiler was killed, probably because memory ran out; give it more, or compile fewer parts at "
+               "once (-j 1)");
     if (options_.keeps_refused) folder_.keep();
     const std::string next = options_.keeps_refused
                                  ? fmt::format("The source is kept; repeat with:\n{}", fmt::join(command, " "))
@@ -272,7 +272,7 @@ class Build {
   TemporaryFolder folder_{"build"};
   std::vector<std::vector<std::string>> commands_;
   std::vector<std::string> objects_;
-  std::vector<std::string> linker_;  // its command, where the driver showed one
+  std::vector<std::string> linker_;  // its command, if the driver showed one
   std::string said_;                 // by the compilers, in the order of their commands
 };
 
@@ -312,13 +312,18 @@ CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), {compiler.cpu_option(march), "-dM", "-E", "-x", "c++", "/dev/null"});
   const ProcessResult result = run_process(command);
-  user_check(result.succeeded(), "--march {}: clang does not know this CPU: {}", quote(march),
+  if (result.errors.find("unknown") != std::string::npos)  // the names of all CPUs stand after it
+    throw UsageError(
+        fmt::format("--march {}: {} does not know this CPU; native, x86-64-v3, x86-64-v4 and znver4 are such names",
+                    quote(march), command.front()));
+  user_check(result.succeeded(), "--march {}: {} failed: {}", quote(march), command.front(),
              printable_message(result.errors));
   auto defines = [&](std::string_view macro) {
     return result.output.find(fmt::format("#define {} ", macro)) != std::string::npos;
   };
-  user_check(defines("__AVX2__") && defines("__FMA__") && defines("__F16C__"),
-             "--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march));
+  if (!defines("__AVX2__") || !defines("__FMA__") || !defines("__F16C__"))
+    throw UsageError(
+        fmt::format("--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march)));
   const auto defined = [&](std::span<const Feature> known) {
     std::vector<std::string> names;
     for (const Feature& feature : known)

@@ -25,8 +25,8 @@ struct NarrowProducts {
 // UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not know the name.
 CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {},
                          const NarrowProducts& products = {});
-// Of several names: first the CPU whose code runs on all the others, then by their number of features. UsageError where
-// there is none such, or one is named twice.
+// With several names: first the CPU whose code runs on all the others, then by their number of features. UsageError if
+// there is none, or one is named twice.
 std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request = {},
                                         const NarrowProducts& products = {});
 // The same for a name that only clang knows, by clang's own macros.
@@ -55,9 +55,9 @@ struct ToolchainOptions {
   int jobs = 0;  // 0: as many as there are cores
   int optimization = 3;
   bool reports_kernels = false;
-  bool keeps_refused = false;  // the sources, where a compiler refuses them
+  bool keeps_refused = false;  // the sources, if a compiler refuses them
   Compiler compiler = {};
-  // Of each compiler: its memory in bytes, and when all must have ended.
+  // For each compiler: its memory in bytes, and the time at which all must have ended.
   std::optional<int64_t> memory = {};
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };

@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 import torch
 
-from tests.models import weights
-from tests.models.networks.unet3d import UNet3D
+from models import weights
+from models.networks.unet3d import UNet3D
 
 HERE = Path(__file__).parent
 SEED = 7

@@ -1,4 +1,5 @@
-"""What a reader of a page can run: blocks of commands and of Python, commands within a sentence, and what they print.
+"""The parts of a page that a reader can run: blocks of commands and of Python, commands within a sentence, and what
+they print.
 
 Two comments of HTML, which a rendered page does not show, speak of the block or paragraph after them:
 
@@ -131,7 +132,7 @@ class Command:
 
 
 def commands(block: Block) -> list[Command]:
-    """Of a block of the shell: a line each, or several that `\\`, `|` or an open quote joins."""
+    """Commands of a block of the shell: a line each, or several that `\\`, `|` or an open quote joins."""
     terminal = block.text.startswith("$ ")
     found: list[Command] = []
     pending = ""

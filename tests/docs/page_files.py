@@ -9,8 +9,8 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+from models.networks import unet3d
 from tests import onnxc_commands, onnxruntime_sessions
-from tests.models.networks import unet3d
 from tests.python.volumes import nnunet_folder
 
 # A U-Net of one level.
@@ -83,6 +83,14 @@ def nnunet(folder: Path) -> None:
     np.save(folder / "preprocessed.npy", np.random.default_rng(0).standard_normal((2, 20, 18, 16)).astype(np.float32))
 
 
+def monai(folder: Path) -> None:
+    """The weights that the page loads, of the network that it makes."""
+    from monai.networks.nets import DynUNet  # here, since it takes seconds
+
+    net = DynUNet(3, 1, 14, [3] * 5, [1, 2, 2, 2, 2], [2] * 4, deep_supervision=False)
+    torch.save(net.state_dict(), folder / "weights.pt")
+
+
 def drawing(folder: Path) -> None:
     """vae.so, a model that draws random numbers."""
     text = '<ir_version: 10, opset_import: ["" : 20]> g (float[2, 3] x) => (y) { y = RandomNormalLike(x) }'
@@ -103,6 +111,12 @@ def trace_of(node: onnx.NodeProto, module: str, code: str) -> None:
     trace = f'File "networks/unet.py", line 42, in forward\n    {code}'
     node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
     node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=f"['', '{module}', '{node.name}']")
+
+
+def python(folder: Path) -> None:
+    """The files that nnunet and failing write."""
+    nnunet(folder)
+    failing(folder)
 
 
 def exports(folder: Path) -> None:

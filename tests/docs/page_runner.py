@@ -30,7 +30,7 @@ for line in sys.stdin:
 
 @dataclass
 class Shell:
-    """Where the commands run: the folder, the programs, and what a message may say that the machine lacks."""
+    """The surroundings of the commands: the folder, the programs, and what a message may say that the machine lacks."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -38,12 +38,15 @@ class Shell:
     seconds: float = 600
 
     def run(self, command: Command) -> tuple[str, str]:
-        """What the command printed, and why it failed ("" if it did not)."""
+        """The output of the command, and why it failed ("" if it did not)."""
         words = ["bash", "-euo", "pipefail", "-c", command.text]
-        done = subprocess.run(
-            words, cwd=self.folder, env=dict(self.environment), capture_output=True, text=True,
-            timeout=self.seconds, check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                words, cwd=self.folder, env=dict(self.environment), capture_output=True, text=True,
+                timeout=self.seconds, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return "", f"it runs longer than {self.seconds:.0f} seconds"
         lacks = any(part in command.text and words in done.stderr for part, words in self.may_lack.items())
         if done.returncode == command.exit_code or lacks:
             return done.stdout, ""
@@ -61,7 +64,7 @@ class Python:
         )  # fmt: skip
 
     def run(self, name: str, line: int, source: str) -> tuple[str, str]:
-        """What the source printed, and the traceback with which it failed ("" if it did not)."""
+        """The output of the source, and the traceback with which it failed ("" if it did not)."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps([name, line - 1, source]) + "\n")
@@ -105,7 +108,7 @@ def run_page(page: Path, shell: Shell, python: str, given: str = "") -> list[str
 
 
 def run_block(page: Path, block: Block, shell: Shell, interpreter: Python) -> tuple[str, list[str]]:
-    """What a block printed, and its failures."""
+    """The output of a block, and its failures."""
     if block.kind == "python":
         printed, failure = interpreter.run(str(page), block.line, block.text)
         return printed, [f"{page.name}:{block.line}: {failure}"] if failure else []

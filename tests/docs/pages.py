@@ -9,7 +9,7 @@ from tests.onnxc_commands import REPOSITORY
 
 NUMPY = "import numpy as np\n"
 SESSION = NUMPY + "x = np.load('x.npy')\n"
-# What nnU-Net preprocessed.
+# The output of nnU-Net's preprocessing.
 DATA = NUMPY + "data = np.load('preprocessed.npy')\n"
 SCAN = NUMPY + "scan = np.random.default_rng(0).standard_normal((1, 1, 100, 97, 98)).astype(np.float32)\n"
 
@@ -38,20 +38,24 @@ class Page:
 
 
 PAGES = [
-    Page("README.md", page_files.failing, SESSION, marked=2),
+    Page("README.md", given=SESSION, marked=1, fast=True),
+    Page("docs/performance.md"),
     Page("docs/shapes.md", page_files.exports),
     Page("docs/report.md", fast=True),
     Page("docs/numerics.md", fast=True),
     Page("docs/volumes.md", page_files.nnunet, SCAN + DATA, marked=2, packages=True),
     Page("docs/gfx942sim.md", marked=4),
     Page("docs/guides/debug-export.md", page_files.failing, fast=True),
-    Page("docs/guides/deploy.md", marked=3),
+    Page("docs/guides/deploy.md", given=SESSION, marked=3),
+    Page("docs/guides/first-model.md", fast=True, packages=True),
     Page("docs/guides/gpu-pytorch.md", marked=1),
-    Page("docs/guides/monai.md", given=SCAN, packages=True),
+    Page("docs/guides/install.md", marked=2),
+    Page("docs/guides/monai.md", page_files.monai, SCAN, packages=True),
     Page("docs/guides/nnunet.md", page_files.nnunet, DATA, packages=True),
     Page("docs/guides/onnxruntime.md", given=SESSION, fast=True, packages=True),
+    Page("docs/guides/wrong-export.md", packages=True),
     Page("docs/reference/environment.md", page_files.drawing, fast=True),
     Page("docs/reference/onnxc.md"),
     Page("docs/reference/onnxc-run.md"),
-    Page("docs/reference/python.md", page_files.nnunet, SESSION + SCAN + DATA, marked=1, packages=True),
+    Page("docs/reference/python.md", page_files.python, SESSION + SCAN + DATA, marked=1, packages=True),
 ]

@@ -1,5 +1,6 @@
-"""What counts as a block of a page, and what it shows."""
+"""The rules for what counts as a block of a page, and what it shows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,4 +107,6 @@ def test_a_page_that_is_wrong_has_a_failure_for_each_fault(tmp_path: Path) -> No
         "page.md:11: shown",
         "page.md:15: neither run nor marked",
     ]
+    [failure] = page_runner.run_page(page, replace(shell, seconds=0), "python3")[:1]
+    assert failure.endswith("it runs longer than 0 seconds")
     assert page_runner.run_page(page, shell, "python3", "x = 1")[1].startswith("page.md:11: shown")

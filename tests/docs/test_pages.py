@@ -18,7 +18,7 @@ from tests.onnxc_commands import BINARIES, REPOSITORY
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# What a machine may lack: the words of the message that says so.
+# The features that a machine may lack: the words of the message that says so.
 MAY_LACK = {"--compiler zig": "--compiler zig: there is none", "--sandbox -v": "--sandbox: "}
 
 
@@ -96,7 +96,8 @@ def test_with_the_clone(page: Page, files: Path, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the programs of an environment into which only the wheel was installed, as README says."""
-    subprocess.run(["make", "-s", "wheel"], cwd=REPOSITORY, check=True, capture_output=True)
+    made = subprocess.run(["make", "-s", "wheel"], cwd=REPOSITORY, check=False, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout[-1500:] + made.stderr[-1500:]
     [wheel] = (REPOSITORY / "dist").glob("onnxc-*.whl")
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -112,4 +113,5 @@ def test_with_the_wheel(page: Page, files: Path, fresh: Path, tmp_path: Path) ->
         # They stand for what the page tells its reader to install.
         packages = [each for each in sys.path if each.endswith("site-packages")]
         environment["PYTHONPATH"] = ":".join([*packages, str(REPOSITORY)])
+    (tmp_path / "dist").symlink_to(REPOSITORY / "dist")
     check(page, tmp_path, files, str(fresh / "python"), environment)

@@ -108,9 +108,9 @@ TEST(LocalFunctions, MoreInputsOrOutputsThanTheyHaveAreRefused) {
   const std::string header = "<ir_version: 8, opset_import: [\"\": 18, \"local\": 1]> ";
   const std::string function = " <domain: \"local\", opset_import: [\"\": 18]> f (x) => (z) { z = Exp(x) }";
   EXPECT_EQ(import_error(parse_text_model(header + "g (float[1] x) => (float[1] y) { y = local.f(x, x) }" + function)),
-            "node 'y' (f): function 'f' has 1 inputs, and 2 are given");
+            "node 'y' (f): function 'f' has 1 input, and 2 are given");
   EXPECT_EQ(import_error(parse_text_model(header + "g (float[1] x) => (float[1] y) { y, u = local.f(x) }" + function)),
-            "node 'y' (f): function 'f' has 1 outputs, and 2 are wanted");
+            "node 'y' (f): function 'f' has 1 output, and 2 are wanted");
 }
 
 TEST(SchemaFunctions, ExpandOperatorsWithoutARow) {

@@ -101,7 +101,7 @@ TEST(Import, TextsThatSayThatADimIsUnknownAreNoNames) {
     EXPECT_EQ(to_string(*model.graph->outputs[0]->declared_shape), "[?]") << text;
   }
   EXPECT_THAT(import_with_dim_named("-1").warnings,
-              testing::ElementsAre("input 'x': its dim 0 is -1, which is no size; it is taken as one that may change",
+              testing::ElementsAre("input 'x': its dim 0 is -1; it is treated as dynamic",
                                    HasSubstr("input 'z': its dim 0 is -1")));
   EXPECT_THAT(import_with_dim_named("?").warnings, testing::IsEmpty());
 }

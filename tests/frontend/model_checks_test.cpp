@@ -48,8 +48,9 @@ TEST(CheckModel, ADomainMustBeImported) {
 TEST(CheckModel, InputsMustBeMadeBefore) {
   auto model = chain();
   model.mutable_graph()->mutable_node(1)->set_input(0, "nowhere");
-  EXPECT_EQ(import_error(model),
-            "node 'b' (Relu): its input 'nowhere' is made by no node, and is no input or initializer of the graph");
+  EXPECT_EQ(
+      import_error(model),
+      "node 'b' (Relu): its input 'nowhere' is not made by a node, and is not an input or initializer of the graph");
 }
 
 TEST(CheckModel, CyclesAreShown) {
@@ -57,7 +58,7 @@ TEST(CheckModel, CyclesAreShown) {
   model.mutable_graph()->mutable_node(0)->set_input(0, "b");
   EXPECT_EQ(import_error(model), "the graph: a cycle of 2 nodes: node 'b' (Relu) -> node 'a' (Exp) -> node 'b' (Relu)");
   model.mutable_graph()->mutable_node(0)->set_input(0, "a");
-  EXPECT_EQ(import_error(model), "the graph: a cycle of 1 nodes: node 'a' (Exp) -> node 'a' (Exp)");
+  EXPECT_EQ(import_error(model), "the graph: a cycle of 1 node: node 'a' (Exp) -> node 'a' (Exp)");
 }
 
 TEST(CheckModel, NamesMustDiffer) {
@@ -111,15 +112,16 @@ TEST(CheckModel, LooksIntoSubgraphsAndFunctions) {
   auto model = parse_graph(
       "(float[1] x, bool c) => (float[1] y) { y = If (c) <then_branch = g1 () => (float[1] a) { a = Relu(lost) },"
       " else_branch = g2 () => (float[1] b) { b = Abs(x) }> }");
-  EXPECT_EQ(import_error(model),
-            "node 'a' (Relu): its input 'lost' is made by no node, and is no input or initializer of the subgraph "
-            "'then_branch' of node 'y' (If)");
+  EXPECT_EQ(
+      import_error(model),
+      "node 'a' (Relu): its input 'lost' is not made by a node, and is not an input or initializer of the subgraph "
+      "'then_branch' of node 'y' (If)");
 
   EXPECT_EQ(
       import_error(parse_text_model("<ir_version: 8, opset_import: [\"\": 18, \"local\": 1]> "
                                     "g (float[1] x) => (float[1] y) { y = local.f(x) } "
                                     "<domain: \"local\", opset_import: [\"\": 18]> f (x) => (z) { z = Exp(lost) }")),
-      "node 'z' (Exp): its input 'lost' is made by no node, and is no input or initializer of function 'f'");
+      "node 'z' (Exp): its input 'lost' is not made by a node, and is not an input or initializer of function 'f'");
   const std::string function = "<domain: \"local\", opset_import: [\"\": 18]> f (x) => (z) { z = Exp(x) } ";
   EXPECT_EQ(import_error(parse_text_model("<ir_version: 8, opset_import: [\"\": 18, \"local\": 1]> "
                                           "g (float[1] x) => (float[1] y) { y = local.f(x) } " +

@@ -44,7 +44,7 @@ class ModelFolder {
     put("model.onnx", bytes);
     return import_model(path(), options);
   }
-  // The text of the error, without the path in front; "no error" where the import succeeds.
+  // The text of the error, without the path in front; "no error" if the import succeeds.
   std::string error_of(const onnx::ModelProto& model, const ImportOptions& options = {}) const {
     return error_of_bytes(model.SerializeAsString(), options);
   }

@@ -13,17 +13,16 @@ using testing::HasSubstr;
 std::string error_of(const std::string& graph, int opset = 18) { return import_error(parse_graph(graph, opset)); }
 
 TEST(Signature, NumberOfInputs) {
-  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Relu(x, x) }"), "node 'y' (Relu): expected 1 inputs, found 2");
-  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Relu() }"), "node 'y' (Relu): expected 1 inputs, found 0");
+  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Relu(x, x) }"), "node 'y' (Relu): expected 1 input, found 2");
+  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Relu() }"), "node 'y' (Relu): expected 1 input, found 0");
   EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Conv(x) }"),
             "node 'y' (Conv): expected 2 to 3 inputs, found 1");
   EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y = Concat <axis = 0> () }"),
-            "node 'y' (Concat): expected at least 1 inputs, found 0");
+            "node 'y' (Concat): expected at least 1 input, found 0");
 }
 
 TEST(Signature, NumberOfOutputs) {
-  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y, z = Relu(x) }"),
-            "node 'y' (Relu): expected 1 outputs, found 2");
+  EXPECT_EQ(error_of("(float[1] x) => (float[1] y) { y, z = Relu(x) }"), "node 'y' (Relu): expected 1 output, found 2");
 }
 
 TEST(Signature, InputsThatAreNotOptionalMustBeThere) {

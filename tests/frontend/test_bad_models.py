@@ -1,4 +1,4 @@
-"""What onnxc says of models that are wrong: exit code 1, the file and the culprit named, and no file left behind."""
+"""The errors for models that are wrong: exit code 1, the file and the culprit named, and no file left behind."""
 
 import os
 import subprocess

@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.ops.case import random
 
@@ -118,7 +118,7 @@ def test_an_operator_set_imported_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["-1", "", "?", "None", " "])
 def test_unknown_dims_need_not_be_equal(tmp_path: Path, text: str) -> None:
-    """Two inputs whose dims have one text, in onnxruntime of any sizes: here where the text says nothing."""
+    """Two inputs whose dims have one text, in onnxruntime of any sizes: here if the text says nothing."""
     graph = helper.make_graph(
         [node("Relu", "x"), node("Neg", "z", "w")],
         "two inputs",
@@ -181,5 +181,5 @@ def test_an_output_too_many_of_an_operator_without_a_schema(tmp_path: Path) -> N
     model.graph.node[0].output.append("z")
     model.graph.output.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, None))
     onnx.save(model, tmp_path / "model.onnx")
-    with pytest.raises(onnxc_commands.CommandFailure, match=r"\(ImageScaler\): output 1 is none of the operator's"):
+    with pytest.raises(onnxc_commands.CommandFailure, match=r"\(ImageScaler\): output 1 is not one of the operator's"):
         onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")

@@ -61,12 +61,11 @@ TEST(UnsupportedNodes, InFunctionsAreNamedByTheCall) {
 }
 
 TEST(UnsupportedNodes, OfMapsSayThatThereAreTensorsAlone) {
-  EXPECT_THAT(
-      import_error(parse_text_model(
-          "<ir_version: 8, opset_import: [\"\": 18, \"ai.onnx.ml\": 3]> g (float[2, 2] x) => (float[2] y) {"
-          "  z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x)  y = Relu(z) }")),
-      HasSubstr("'z': ZipMap of ai.onnx.ml version 3: it gives a map for each row, and onnxc has tensors alone; "
-                "export the model without it"));
+  EXPECT_THAT(import_error(parse_text_model(
+                  "<ir_version: 8, opset_import: [\"\": 18, \"ai.onnx.ml\": 3]> g (float[2, 2] x) => (float[2] y) {"
+                  "  z = ai.onnx.ml.ZipMap <classlabels_int64s = [0, 1]> (x)  y = Relu(z) }")),
+              HasSubstr("'z': ZipMap of ai.onnx.ml version 3: it gives a map for each row, and onnxc has only tensors; "
+                        "export the model without it"));
 }
 
 }  // namespace

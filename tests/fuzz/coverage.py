@@ -1,7 +1,7 @@
 """How much of the frontend, the IR and the passes the fuzzer's inputs reach: python -m tests.fuzz.coverage.
 
 Each input once through its harness: the seeds, those of make_inputs, and what `make fuzz` kept in build-fuzz/corpus;
-then changes of them, the same in each run, which alone reach most of what refuses a model. Ends with status 1 where a
+then changes of them, the same in each run, and only those reach most of what refuses a model. Ends with status 1 if a
 part of the source has less than LEAST percent of its regions reached. A region is what lies between two branches, as
 clang's coverage counts it.
 """
@@ -20,7 +20,7 @@ PARTS = ("frontend", "ir", "passes")
 REPOSITORY = Path(__file__).parents[2]
 BUILD = REPOSITORY / "build-coverage"
 FUZZER = BUILD / "bin" / "onnxc_fuzz"
-# Of each harness: the folder of its inputs, and how many changes of them it meets.
+# For each harness: the folder of its inputs, and how many changes of them it meets.
 HARNESSES = {
     "expression": ("expression", 15_000),
     "program": ("program", 15_000),
@@ -33,7 +33,7 @@ def meet(harness: str, folders: list[Path], changes: int) -> Path:
     """Returns the profile of the run."""
     profile = BUILD / f"{harness}.profraw"
     inputs = sum(len(list(folder.iterdir())) for folder in folders)
-    with TemporaryDirectory() as new_inputs:  # of which changes are made, too
+    with TemporaryDirectory() as new_inputs:  # changes are made of these, too
         subprocess.run(
             [FUZZER, f"-runs={inputs + changes}", "-seed=1", "-max_len=65536", "-timeout=120", new_inputs, *folders],
             env={**os.environ, "ONNXC_FUZZ": harness, "LLVM_PROFILE_FILE": str(profile)},
@@ -43,7 +43,7 @@ def meet(harness: str, folders: list[Path], changes: int) -> Path:
 
 
 def percentages(profile: Path, part: str) -> tuple[float, float, float]:
-    """Of regions, branches and lines."""
+    """Counts of regions, branches and lines."""
     options = ["-summary-only", f"-instr-profile={profile}"]
     exported = subprocess.run(
         ["llvm-cov-19", "export", *options, FUZZER, REPOSITORY / "src" / part], capture_output=True, check=True

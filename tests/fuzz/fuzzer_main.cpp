@@ -16,7 +16,7 @@ const onnxc::fuzz::Harness* chosen = nullptr;
 
 std::string_view text_of(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
 
-// The size of what was put there; 0 where it is nothing, or too large.
+// The size of the text put there; 0 if it is nothing, or too large.
 size_t put(const std::optional<std::string>& made, uint8_t* to, size_t max_size) {
   if (!made || made->size() > max_size) return 0;
   std::ranges::copy(*made, to);

@@ -32,7 +32,7 @@ namespace {
 
 std::span<const std::byte> as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// What is refused is no finding.
+// A refusal is not a finding.
 template <class Work>
 bool accepts(const Work& work) {
   try {
@@ -67,7 +67,7 @@ class Symbols {
   std::map<std::string, Symbol> known_;
 };
 
-// The value, or nothing where it does not fit into 64 bits or is divided by 0.
+// The value, or nothing if it does not fit into 64 bits or is divided by 0.
 std::optional<int64_t> value_of(const Expr& expr, const std::map<Symbol, int64_t>& values) {
   try {
     return expr.evaluate(values);
@@ -93,7 +93,7 @@ bool run_expression(std::string_view text) {
   });
 }
 
-// As --run-pass reads it: what is no lawful program is refused as well.
+// As --run-pass reads it: an unlawful program is refused as well.
 Program lawful_program(std::string_view text) {
   try {
     Program program = parse_program(text);
@@ -104,8 +104,8 @@ Program lawful_program(std::string_view text) {
   }
 }
 
-// Of a lawful program each pass makes a lawful one, whatever its target grants; as in a compile, what it moved away
-// from its proof gets a test.
+// Each pass makes a lawful program of a lawful one, whatever its target grants; as in a compile, accesses that it moved
+// away from their proof get a test.
 void run_passes(Program program) {
   const Target target = text_target();
   for (const ProgramPass& pass : program_passes()) {
@@ -132,7 +132,7 @@ void lower_by_definitions(const Graph& graph) {
   run_passes(std::move(program));
 }
 
-// What a small input may cost.
+// The limits of a small input.
 Limits small_limits() {
   Limits limits;
   limits.max_memory = int64_t{16} << 20;
@@ -200,7 +200,7 @@ Options options_for(std::string_view bytes) {
   return options;
 }
 
-// The compile of a command, without the compilers behind it.
+// The compile of a command, without running the compilers.
 bool run_source(std::string_view bytes) {
   Options options = options_for(bytes);
   options.model = model_file();

@@ -1,9 +1,8 @@
 // Readers of untrusted bytes, each as a function of bytes: libFuzzer calls one (fuzzer_main.cpp), and the tests call
 // all on what was found before (corpus_test.cpp).
 //
-// A harness says whether the input was accepted, false where it is refused in the way that the reader promises. It
-// throws where a promise is broken: another exception than UserError or UsageError, a text that does not read back as
-// the same.
+// A harness says whether the input was accepted, false if it is refused in the way that the reader promises. It throws
+// if a promise is broken: another exception than UserError or UsageError, a text that does not read back as the same.
 #pragma once
 
 #include <span>
@@ -24,7 +23,7 @@ struct Harness {
 // tensor, nifti: files of an array, a TensorProto, a scan. command_line: words, a line each. code_object: a GPU's ELF
 // file, as the simulator reads it. run: calls of a compiled model (run_calls.h).
 std::span<const Harness> harnesses();
-// Null where there is none of this name.
+// Null if no harness has this name.
 const Harness* find_harness(std::string_view name);
 
 }  // namespace onnxc::fuzz

@@ -1,4 +1,4 @@
-"""Writes the seeds of tests/fuzz/corpus: python -m tests.fuzz.make_corpus. What fuzzing found stands beside them.
+"""Writes the seeds of tests/fuzz/corpus: python -m tests.fuzz.make_corpus. Findings of the fuzzers stand beside them.
 
 A seed is small and shows one thing that its reader knows; the fuzzer puts them together.
 """
@@ -79,7 +79,7 @@ def scans() -> dict[str, bytes]:
         struct.pack_into(order + "8h", header, 40, 3, 2, 3, 1, 1, 1, 1, 1)
         struct.pack_into(order + "2h", header, 70, 4, 16)  # int16
         struct.pack_into(order + "8f", header, 76, 1, 1, 1, 1, 1, 1, 1, 1)
-        struct.pack_into(order + "3f", header, 108, 352, 2, 1)  # where the voxels begin, slope, intercept
+        struct.pack_into(order + "3f", header, 108, 352, 2, 1)  # the first voxel's byte, slope, intercept
         header[344:348] = b"n+1\0"
         seeds[name] = bytes(header) + struct.pack(order + "6h", *range(6))
     seeds["compressed"] = gzip.compress(seeds["little"], mtime=0)

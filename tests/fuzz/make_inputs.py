@@ -44,7 +44,7 @@ def with_free_dims(model: onnx.ModelProto) -> None:
 
 
 def quantized(model: onnx.ModelProto) -> None:
-    """What products read goes through bytes, and their weights are bytes, as quantisers write it."""
+    """The operands of products go through bytes, and their weights are bytes, as quantisers write it."""
     scale = numpy_helper.from_array(np.array(0.5, np.float32), "scale")
     zeros = [
         numpy_helper.from_array(np.array(3, np.uint8), "zero0"),
@@ -70,7 +70,7 @@ def quantized(model: onnx.ModelProto) -> None:
 
 
 def exported(model: onnx.ModelProto) -> None:
-    """What PyTorch's exporters say of a node's place in the program."""
+    """The exporters' (PyTorch) record of a node's place in the program."""
     for place, node in enumerate(model.graph.node):
         node.name = f"/block.{place % 3}/block.{place % 3}.0/{node.op_type}"
         trace = f'File "/home/user/net/model.py", line {place}, in forward\n    x = self.block(x)\n'

@@ -44,7 +44,7 @@ struct Argument {
   onnxc_value value = {};
 
   const float* floats() const { return static_cast<const float*>(value.data); }
-  // Of what the tensor needs; more bytes may lie behind it.
+  // The bytes that the tensor needs; more bytes may follow it.
   bool overlaps(const Argument& other, int64_t needed, int64_t others_needed) const {
     const auto *begin = static_cast<const std::byte*>(value.data),
                *from = static_cast<const std::byte*>(other.value.data);

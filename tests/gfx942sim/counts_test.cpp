@@ -1,4 +1,4 @@
-// What the simulator counts, and the time that it derives, on kernels whose counts are plain.
+// The simulator's counts, and the time that it derives, on kernels whose counts are plain.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::string repeat(const std::string& text, int count) {
   return all;
 }
 
-// A read of LDS where lane i reads at i * stride.
+// A read of LDS: lane i reads at i * stride.
 AssemblyKernel lds_read(const std::string& name, int stride, const std::string& instruction) {
   return {name,
           fmt::format("v_mul_u32_u24 v1, {}, v0\nv_mov_b32 v2, 0\nv_mov_b32 v3, 0\nv_mov_b32 v4, 0\nv_mov_b32 v5, 0\n"
@@ -101,7 +101,7 @@ TEST_F(Counting, BankConflicts) {
   // Eight lanes 128 bytes apart meet in the same four banks.
   EXPECT_EQ(run("lds_conflicts").lds_cycles, 2 * 64U);
   EXPECT_EQ(run("lds_conflicts").lds_conflict_cycles, 2 * 56U);
-  // Of single words, two phases of 32 lanes; the write as above.
+  // Single words take two phases of 32 lanes; the write as above.
   EXPECT_EQ(run("lds_words").lds_cycles, 64U + 64U);
 }
 
@@ -131,7 +131,7 @@ TEST_F(Counting, Occupancy) {
 }
 
 TEST_F(Counting, ModelledTimeIsTheLargestBound) {
-  // A load alone: its latency. Many groups: the matrix cores.
+  // A load by itself: its latency. Many groups: the matrix cores.
   const ModelledTime alone = modelled_time(launch("load"), run("load"));
   EXPECT_EQ(alone.bound, Bound::latency);
   const ModelledTime many = modelled_time(launch("matrix", 304 * 8, 256), run("matrix", 304 * 8, 256));

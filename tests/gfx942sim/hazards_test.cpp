@@ -140,7 +140,7 @@ TEST(Hazards, AreReportedByOneWaitStateTooFew) {
     const FaultReport early = fault(fmt::format("early{}", i));
     EXPECT_THAT(early.message, HasSubstr(row.rule));
     EXPECT_THAT(early.message,
-                HasSubstr(fmt::format("after {} wait states where {} are needed", row.states - 1, row.states)));
+                HasSubstr(fmt::format("after {} wait states, but {} are needed", row.states - 1, row.states)));
     EXPECT_THAT(early.message, HasSubstr("an s_nop 0 is missing"));
     EXPECT_EQ(fault(fmt::format("late{}", i)).message, "");
   }
@@ -149,7 +149,7 @@ TEST(Hazards, AreReportedByOneWaitStateTooFew) {
 TEST(Hazards, AreFoundAlongTheWayThatAWaveTakes) {
   const FaultReport report = fault("loop");
   EXPECT_THAT(report.message, HasSubstr("a dot product's result"));
-  EXPECT_THAT(report.message, HasSubstr("after 1 wait states where 3 are needed"));
+  EXPECT_THAT(report.message, HasSubstr("after 1 wait states, but 3 are needed"));
   EXPECT_EQ(report.instruction, "v_add_u32_e32 v4, v2, v2");
 }
 

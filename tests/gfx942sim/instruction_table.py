@@ -31,7 +31,7 @@ class Row:
     result: str | None  # None: only the mask counts
     sources: str  # types; "old:TYPE" is the destination's value before, "carry" the mask in VCC
     function: Callable[..., Any]
-    flag: bool = False  # the function gives (value, mask), or the mask where there is no result
+    flag: bool = False  # the function gives (value, mask), or the mask if there is no result
     steps: int = 0  # units in the last place that an approximation may be off
 
     @property

@@ -19,7 +19,7 @@ struct AssemblyKernel {
 // A code object with these kernels: 64 vector registers and 64 accumulators each.
 std::vector<std::byte> assemble(const std::vector<AssemblyKernel>& kernels);
 
-// What the assembler says of each text alone, or nothing where it takes it.
+// The assembler's message for each text by itself, or nothing if it takes it.
 std::vector<std::string> assembler_errors(const std::vector<std::string>& lines);
 
 // A code object from HIP source without headers; __global__, __shared__ and __device__ are defined.

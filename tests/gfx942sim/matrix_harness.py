@@ -16,7 +16,7 @@ WIDTHS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf
 
 @dataclass(frozen=True)
 class MatrixInstruction:
-    """Of a name such as f32_32x32x4_2b_f16 or f32_16x16x32_fp8_bf8."""
+    """Parses a name such as f32_32x32x4_2b_f16 or f32_16x16x32_fp8_bf8."""
 
     name: str
 

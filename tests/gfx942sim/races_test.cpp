@@ -252,10 +252,10 @@ TEST_F(Races, OfScalarLoadsAreReported) {
 
 TEST_F(Races, OfLanesAreReported) {
   const FaultReport report = fault("lanes_in_memory");
-  EXPECT_THAT(report.message, HasSubstr(", where lane 0 writes others with the same instruction: which of them stay is "
+  EXPECT_THAT(report.message, HasSubstr("; lane 0 writes others with the same instruction: which of them stay is "
                                         "not defined"));
   EXPECT_EQ(report.lane, 1);
-  EXPECT_THAT(fault("lanes_in_lds").message, HasSubstr("writes 4 bytes of LDS at 0x0, where lane 0 writes others"));
+  EXPECT_THAT(fault("lanes_in_lds").message, HasSubstr("writes 4 bytes of LDS at 0x0; lane 0 writes others"));
   EXPECT_THAT(fault("lanes_of_bytes").message, HasSubstr("writes 1 bytes at"));
   EXPECT_EQ(fault("lanes_that_agree").message, "");
 }

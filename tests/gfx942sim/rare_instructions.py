@@ -70,7 +70,7 @@ DIVISION = """v_div_scale_{k} {a}, s[22:23], {{1}}, {{1}}, {{0}}
 
 
 def two_over_pi(bits: int) -> int:
-    """The first bits of 2/pi behind the point, by Machin's formula."""
+    """The first bits of 2/pi after the point, by Machin's formula."""
 
     def arc_tangent_of_inverse(x: int) -> int:
         power = total = (1 << (bits + 64)) // x

@@ -147,7 +147,7 @@ TEST_F(Strictness, ReportsAccessesOutsideAllocations) {
   const uint64_t in = buffer(63), out = buffer(64);
   const FaultReport report = device().fault("copy", 1, 64, in, out);
   EXPECT_THAT(report.message, HasSubstr("reads 4 bytes at"));
-  EXPECT_THAT(report.message, HasSubstr("0 bytes behind the end of buffer (252 bytes)"));
+  EXPECT_THAT(report.message, HasSubstr("0 bytes past the end of buffer (252 bytes)"));
   EXPECT_EQ(report.kernel, "copy");
   EXPECT_EQ(report.instruction, "global_load_dword v2, v1, s[4:5]");
   EXPECT_EQ(report.lane, 63);
@@ -219,7 +219,7 @@ TEST_F(Strictness, ReportsBarriersThatSomeWavesNeverReach) {
 
 TEST_F(Strictness, ReportsArgumentsThatAreTooShort) {
   EXPECT_THAT(fault("arguments_too_short").message,
-              HasSubstr("0 bytes behind the end of the kernel's arguments (16 bytes)"));
+              HasSubstr("0 bytes past the end of the kernel's arguments (16 bytes)"));
   EXPECT_THAT(device().fault("arguments_padding_used", 1, 64, uint64_t{1}, uint32_t{2}).message,
               HasSubstr("reads s7, which was never written"));
   EXPECT_THROW(device().run("copy", 1, 64, uint64_t{0}), std::runtime_error);
@@ -230,7 +230,7 @@ TEST_F(Strictness, ReportsWhatItCannotRun) {
   EXPECT_THAT(unknown.message, HasSubstr("is not known to the simulator"));
   EXPECT_EQ(unknown.instruction, "v_cvt_off_f32_i4_e32 v1, v0");
   EXPECT_THAT(fault("endless").message, HasSubstr("does it ever end?"));
-  EXPECT_THAT(fault("jump_into_nothing").message, HasSubstr("where no instruction begins"));
+  EXPECT_THAT(fault("jump_into_nothing").message, HasSubstr("at which no instruction begins"));
   EXPECT_THAT(fault("traps").message, HasSubstr("traps"));
 }
 

@@ -58,7 +58,7 @@ def integers(random: np.random.Generator, low: int, high: int, kind: Any = np.in
 
 
 def expect_rows(actual: Array, *rows: Array, rtol: float = 0) -> None:
-    """`actual` holds the rows one behind another; NaN equals NaN."""
+    """`actual` holds the rows one after another; NaN equals NaN."""
     for number, (row, expected) in enumerate(zip(actual.reshape(len(rows), -1), rows, strict=True)):
         wanted = np.asarray(expected).astype(actual.dtype).ravel()
         np.testing.assert_allclose(row, wanted, rtol=rtol, err_msg=f"row {number}")

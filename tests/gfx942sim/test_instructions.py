@@ -141,7 +141,7 @@ def source_values(kinds: list[str], random: np.random.Generator) -> list[Values]
 
 
 def packed_type(row: Row) -> Any:
-    """The float type of which the result holds a pair, or None."""
+    """The float type of a result that holds a pair, or None."""
     if row.name.startswith("v_cvt_pkrtz_f16"):
         return np.float16
     return TYPES[row.name[-3:]] if row.name.startswith("v_pk_") and row.name[-3:] in ("f16", "f32") else None
@@ -173,7 +173,7 @@ def module(hip: Hip, tmp_path_factory: pytest.TempPathFactory) -> ctypes.c_void_
 
 
 def expectation(row: Row, sources: list[Values]) -> tuple[Values | None, Values | None]:
-    """The destination and the mask, each None where the row says nothing of it."""
+    """The destination and the mask, each None if the row says nothing of it."""
     with np.errstate(all="ignore"):
         result = row.function(*sources)
     if not row.flag:

@@ -80,7 +80,7 @@ def mmasim_result(instruction: MatrixInstruction, a: Bits, b: Bits, c: Bits) -> 
     rows = tensor(a, model.a_type)[:, :, :, None].expand(shape).contiguous()
     columns = tensor(b, model.b_type)[:, :, None].expand(shape).contiguous()
     result = tensor(c, model.c_type).clone()
-    # Of bytes MMA-Sim takes an addend of infinity or NaN for one of the exponent -1, and drops it beside products from
+    # For bytes MMA-Sim takes an addend of infinity or NaN for one of the exponent -1, and drops it beside products from
     # 2^25 on: an oversight, since no product brings it back. So there the groups are added one by one.
     has_bytes = instruction.types[0] in ("fp8", "bf8")
     depth = 16 if has_bytes else instruction.depth
@@ -138,7 +138,7 @@ def operands(
 
 
 def are_same(actual: Bits, expected: Bits, is_chain: bool) -> NDArray[np.bool_]:
-    """Equal bits. Of a chain of FMAs each NaN is as good as another: MMA-Sim gives those of the CPU it runs on."""
+    """Equal bits. In a chain of FMAs each NaN is as good as another: MMA-Sim gives those of the CPU it runs on."""
     if not is_chain:
         return np.asarray(actual == expected)
     kind = f"f{actual.itemsize}"

@@ -50,7 +50,7 @@ def test_counts_each_step(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert convolution["modelled_us"] == launch["modelled_us"] > 0
     # The steps are the GPU's own, not those of the CPU's program.
     assert all(step["launches"] for step in result["steps"])
-    # One, where the CPU has three: rows are read and written as they are, and Exp is in the epilogue.
+    # One; the CPU has three: rows are read and written as they are, and Exp is in the epilogue.
     assert len(result["steps"]) == 1
 
 

@@ -14,7 +14,7 @@ SHARE = 8  # of the places, one in so many
 
 
 def is_clangs_own(lines: list[str], place: int) -> bool:
-    """Clang waits between a load and a DPP instruction too, where the guide asks for it behind the vector unit."""
+    """Clang also waits between a load and a DPP instruction; the guide asks for it only after the vector unit."""
     return "_dpp" in lines[place + 1] and "s_waitcnt vmcnt" in lines[place - 1]
 
 
@@ -38,4 +38,4 @@ def test_each_wait_of_clang_is_needed(tmp_path: Path, capfd: pytest.CaptureFixtu
         capfd.readouterr()
         with pytest.raises(HipError):
             getattr(test_foreign_kernels, f"test_{name}")(machine, np.random.default_rng(1))
-        assert "wait states where" in capfd.readouterr().err, f"{name}, line {number}"
+        assert "wait states, but" in capfd.readouterr().err, f"{name}, line {number}"

@@ -40,7 +40,7 @@ TEST(DType, NamesAreReadBack) {
     if (const DTypeInfo* row = find_dtype(code)) EXPECT_EQ(parse_dtype(row->name), row->dtype);
 }
 
-// What comparisons of numbers do not see; the values themselves are held against ml_dtypes in test_cast.py.
+// Properties that comparisons of numbers do not see; the values themselves are held against ml_dtypes in test_cast.py.
 TEST(SmallTypes, SignsOfZeroAndOfNan) {
   EXPECT_EQ(kernels::float8e4m3fn_t(-0.0F).bits, 0x80);
   EXPECT_EQ(kernels::float8e5m2_t(-1e-9F).bits, 0x80);

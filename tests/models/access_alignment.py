@@ -1,4 +1,4 @@
-"""What the kernels' source says of the alignment of each access, before anything is optimised.
+"""The kernels' source about the alignment of each access, before anything is optimised.
 
 AMD's GPUs take any address in their unaligned mode, so that neither their assembly nor a run shows an access that says
 less than what holds. Other compilers make one access a byte of it."""

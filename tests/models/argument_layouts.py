@@ -1,4 +1,4 @@
-"""Where the members of the kernels' arguments lie: in what the host packs, and in what the GPU's code reads.
+"""The offsets of the members of the kernels' arguments: in what the host packs, and in what the GPU's code reads.
 
 Both come from one text, but two compilers for two machines lay it out, with types of their own.
 """
@@ -32,8 +32,8 @@ class Layout:
 
 
 def layouts(source: str, namespace: str, structures: Sequence[str], options: Sequence[str]) -> dict[str, Layout]:
-    """Of these structures of a source text, by name."""
-    # What is asked for its size is laid out.
+    """The layouts of these structures of a source text, by name."""
+    # A structure whose size is asked for is laid out.
     uses = [f"static_assert(sizeof({namespace}::{name}) > 0);" for name in structures]
     command = [*COMPILE, *options, "-"]
     done = subprocess.run(command, input="\n".join([source, *uses]), text=True, capture_output=True, check=False)
@@ -51,7 +51,7 @@ def layouts(source: str, namespace: str, structures: Sequence[str], options: Seq
 
 
 def kind_and_name(member: str) -> tuple[str, str]:
-    """Of "type name". What a pointer points to is not compared: halves are numbers here and two bytes there."""
+    """Splits "type name". The target of a pointer is not compared: halves are numbers here and two bytes there."""
     kind, name = member.rsplit(" ", 1)
     if "*" in kind:
         return "pointer", name
@@ -67,7 +67,7 @@ def device_layouts(source: str, structures: Sequence[str]) -> dict[str, Layout]:
 
 
 def differences(host: Layout, device: Layout) -> list[str]:
-    """What lies elsewhere, or is not there."""
+    """The members that lie elsewhere, or are missing."""
     found = [
         f"{a or 'nothing'} of the host is {b or 'nothing'} of the GPU"
         for a, b in zip_longest(host.members, device.members)

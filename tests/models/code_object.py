@@ -40,7 +40,7 @@ class Kernel:
 
 
 def extract(shared_object: Path, file: Path) -> Path:
-    """Writes the code object to a file, from its ELF header to the end: the tools stop where it ends."""
+    """Writes the code object to a file, from its ELF header to the end: the tools stop at its end."""
     content = shared_object.read_bytes()
     start = content.find(ELF, 1)
     while start >= 0 and content[start + 18] != MACHINE_AMDGPU:
@@ -64,7 +64,7 @@ def _run(*command: str) -> str:
 
 def _kernel(entry: str, functions: dict[str, Function]) -> Kernel:
     def field(name: str) -> str:
-        # Of the kernel itself: its fields stand four columns in, those of its arguments further.
+        # The first match is the kernel's own: its fields stand four columns in, those of its arguments further.
         found = re.search(rf"^(?:    )?\.{name}:\s+(\S+)", entry, flags=re.MULTILINE)
         assert found, f"no .{name} in\n{entry}"
         return found[1]
@@ -89,7 +89,7 @@ def _kernel(entry: str, functions: dict[str, Function]) -> Kernel:
 
 
 def _functions(disassembly: str) -> dict[str, Function]:
-    """A loop is from the target of a conditional backward branch to the branch; innermost where it holds no other. An
+    """A loop is from the target of a conditional backward branch to the branch; innermost if it holds no other. An
     unconditional one, or one over the kernel's end, comes back from code that was moved out of line."""
     result: dict[str, Function] = {}
     for part in re.split(r"^[0-9a-f]+ <", disassembly, flags=re.MULTILINE)[1:]:

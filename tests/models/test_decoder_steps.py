@@ -13,9 +13,9 @@ import pytest
 import torch
 from onnx import numpy_helper
 
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.test_run_time_dims import LEVELS, on_the_simulator
 
 pytestmark = pytest.mark.usefixtures("commands")

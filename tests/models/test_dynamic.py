@@ -14,14 +14,14 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from models.export import export
+from models.tensor_files import Array
+from models.zoo import FLOAT32, ROWS
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.export import export
 from tests.models.float64_bound import allowed_error
-from tests.models.tensor_files import Array
-from tests.models.zoo import FLOAT32, ROWS
 from tests.onnxruntime_sessions import open_session
 from tools.benchmark.float64 import run_float64
 
@@ -32,11 +32,11 @@ Sizes = tuple[int, ...]
 class Network:
     """A dynamic export of one input, its dims, and runs.
 
-    dims: of the input, by name where they are free.
+    dims: of the input, by name if they are free.
     sizes: of the free dims in their order, as they follow one another.
-    factor: what the exporter multiplies D, H and W by in the input's shape.
+    factor: the exporter's factor of D, H and W in the input's shape.
     forbidden: sizes that the network cannot take, and the operator whose rule says so.
-    few_voxels: the network divides by the deviation of as few as two voxels where a volume is small, so that its
+    few_voxels: the network divides by the deviation of as few as two voxels if a volume is small, so that its
         error is held to that of onnxruntime, each against float64.
     """
 
@@ -119,7 +119,7 @@ def with_sparse_integer_weights(path: Path) -> Path:
             taps = generator.integers(0, filter_.size, 2)
             filter_[taps] = generator.choice([-1, 1], 2)
         tensor.CopyFrom(numpy_helper.from_array(weights, tensor.name))
-    # The features before the mean, which is no integer.
+    # The features before the mean, which is not an integer.
     (mean,) = (node for node in model.graph.node if node.op_type == "ReduceMean")
     model.graph.output.append(onnx.ValueInfoProto(name=mean.input[0]))
     onnx.save(model, path)
@@ -148,7 +148,7 @@ def run(session: InferenceSession, volume: Array) -> list[Array]:
 
 
 def by_onnxruntime(model: Path, volume: Array) -> list[Array]:
-    """What onnxruntime gives; it refuses a volume without voxels, whose result has none either."""
+    """The result of onnxruntime; it refuses a volume without voxels, whose result has none either."""
     session = open_session(model)
     if volume.size == 0:
         (scores,) = session.get_outputs()
@@ -157,7 +157,7 @@ def by_onnxruntime(model: Path, volume: Array) -> list[Array]:
 
 
 def reference(network: Network, model: Path, volume: Array) -> tuple[list[Array], float]:
-    """What a run should give, and how far from it, relative to its largest magnitude, a result may be."""
+    """The expected result of a run, and how far from it, relative to its largest magnitude, a result may be."""
     theirs = by_onnxruntime(model, volume)
     if not network.few_voxels or volume.size == 0:
         return theirs, FLOAT32
@@ -212,7 +212,7 @@ def test_equals_compiles_for_one_size(network: Network, tmp_path: Path) -> None:
     for sizes, volume, dynamic, static in with_compiles_for_one_size(model, network, random_input):
         expected, tolerance = reference(network, model, volume)
         expect(static, expected, tolerance, f"sizes {sizes}, known to the compiler")
-        # Where rounding decides, both are as far from the exact result as they may be.
+        # If rounding decides, both are as far from the exact result as they may be.
         expect(dynamic, static, 2 * tolerance if network.few_voxels else tolerance, f"sizes {sizes}")
 
 

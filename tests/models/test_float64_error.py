@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from models import tensor_files
+from models.export import export
+from models.zoo import MORE_MONAI, ROWS
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import export
 from tests.models.float64_bound import allowed_error, error
-from tests.models.zoo import MORE_MONAI, ROWS
 from tests.onnxruntime_sessions import open_session
 from tools.benchmark.float64 import run_exported
 
@@ -27,7 +27,7 @@ SLOW = (
     *(row.name for row in MORE_MONAI),
 )
 NAMES = [*FAST, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
-# Of layers with many channels: float32 in digits where a machine has matrix tiles, which are emulated here.
+# Networks of layers with many channels: float32 in digits if a machine has matrix tiles, which are emulated here.
 SLOW_IN_DIGITS = ("r3d_18", "r2plus1d_18", "unet3d", "c3d", "monai_vit", "monai_swin_unetr")
 IN_DIGITS = [
     "monai_segresnet",

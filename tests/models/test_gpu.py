@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from models.export import export
+from models.zoo import ROWS, SMALL, ModelRow
 from tests import onnxc_commands
 from tests.models import access_alignment, code_object
 from tests.models.argument_layouts import Layout, device_layouts, differences, host_layouts, layouts
 from tests.models.code_object import Kernel
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS, SMALL, ModelRow
 
-# Of networks whose convolutions sum up thousands of products: the GPU has one chain of float32 for each output, as the
+# For networks whose convolutions sum up thousands of products: the GPU has one chain of float32 for each output, as the
 # plain definition has (-O0), which on the CPU is as far from PyTorch: 2.2e-5 for unet3d_narrow, the GPU 2.9e-5.
 LONG_SUMS = 5e-5
 MOST_LDS = 65536
-# Of a SIMD unit, dealt out to a lane in eights; and with more than half of them two wavefronts would not fit.
+# Registers of a SIMD unit, dealt out to a lane in eights; and with more than half of them two wavefronts would not fit.
 REGISTERS, MOST_REGISTERS = 512, 256
 
 ALWAYS = {row.name for row in SMALL if not row.slow}
 PARAMETERS = [
     pytest.param(row, id=name, marks=[] if name in ALWAYS else [pytest.mark.slow]) for name, row in ROWS.items()
 ]
-# What the simulator runs in reasonable time.
+# The models that the simulator runs in reasonable time.
 SIMULATED = [
     pytest.param(row, id=row.name) if row.name in ALWAYS else pytest.param(row, id=row.name, marks=pytest.mark.slow)
     for row in ROWS.values()
@@ -37,7 +37,7 @@ SIMULATED = [
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """What this module has compiled, by model."""
+    """The models that this module has compiled, by name."""
     return {}
 
 
@@ -91,7 +91,7 @@ class Planned:
 
 
 def planned(device_source: str) -> dict[str, Planned]:
-    """What the choice of kernels counts on."""
+    """The properties that the choice of kernels counts on."""
     found = re.findall(
         r"// planned: (\d+) bytes of LDS, (\d+) wavefronts a SIMD unit\nextern .*? void (\w+)\(", device_source
     )
@@ -99,7 +99,7 @@ def planned(device_source: str) -> dict[str, Planned]:
 
 
 def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
-    """Of the wavefronts that hide each other's waiting."""
+    """The number of wavefronts that hide each other's waiting."""
     found = []
     waves = min(REGISTERS // (-(-kernel.vector_registers // 8) * 8), 8)
     if waves < plan.waves:
@@ -110,7 +110,7 @@ def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
 
 
 def faults(kernel: Kernel) -> list[str]:
-    """Of any kernel."""
+    """Checks that hold for any kernel."""
     found = []
     if kernel.spilled_registers or kernel.scratch:
         found.append(f"{kernel.spilled_registers} spilled registers, {kernel.scratch} bytes of scratch")
@@ -127,20 +127,20 @@ def faults(kernel: Kernel) -> list[str]:
 
 
 def product_faults(kernel: Kernel, plan: str) -> list[str]:
-    """Of a matrix product: its main loop is the one that has barriers; few steps are not in a loop, and end with the
-    last product: behind it a column's statistics go through LDS, which are no part of the reduction. Of channel blocks
-    and a small tile the loop has two steps, whose loads are under way at once."""
+    """Checks of a matrix product: its main loop is the one that has barriers. Few steps are not in a loop, and end with
+    the last product. After it a column's statistics go through LDS, which are not a part of the reduction. With channel
+    blocks and a small tile the loop has two steps, whose loads are under way at once."""
     mains = [loop for loop in kernel.loops if "s_barrier" in loop]
     if len(mains) > 1:
         return [f"{len(mains)} loops with barriers"]
     main = mains[0] if mains else up_to_last_product(kernel.code)
     found = []
     rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
-    # Of a wavefront and a step of the reduction.
+    # Tiles of a wavefront and a step of the reduction.
     tiles = rows // 32 * (columns // 32) // 4
     expected = tiles * {"float32": 8, "xf32": 4, "bf16x3": 6}.get(re.findall(r"Products::(\w+)", plan)[0], 4)
     count = sum(mnemonic.startswith("v_mfma") for mnemonic in main)
-    # What pads the last of few steps is left out.
+    # The padding of the last of few steps is left out.
     in_loop = 2 if "InputOrder::blocks" in plan and rows * columns <= 64 * 64 else 1
     steps = in_loop if mains else -(-count // expected)
     if count == 0 or (count != steps * expected if mains else count % tiles != 0):
@@ -168,7 +168,7 @@ def up_to_last_product(code: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def attention_faults(kernel: Kernel, plan: str) -> list[str]:
-    """Of attention: products, and reads of LDS, stand in the loop over the keys alone."""
+    """Checks of attention: products, and reads of LDS, stand only in the loop over the keys."""
     found = []
     depth, columns = map(int, re.findall(r"Plan\{(\d+), (\d+)", plan)[0])
     # A chunk is 16 bytes; two of each operand are the products of a float or two of a half.
@@ -196,7 +196,7 @@ def arguments_type(kernel: Kernel) -> str:
 
 
 def argument_faults(kernel: Kernel, host: Layout, device: Layout) -> list[str]:
-    """What the host packs lies where the kernel reads it."""
+    """The host packs each argument at the offset that the kernel reads."""
     found = differences(host, device)
     if kernel.argument_bytes != device.size:
         found.append(f"{kernel.argument_bytes} bytes of arguments in the code object, {device.size} in its source")
@@ -293,7 +293,7 @@ def test_gate_finds_faults() -> None:
     assert product_faults(Kernel(**{**good.__dict__, "loops": (main, main)}), plan)
     assert product_faults(Kernel(**{**good.__dict__, "loops": (main,), "vector_registers": 257}), plan)
     assert product_faults(good, plan)
-    # Of few steps, without a loop.
+    # A kernel of few steps, without a loop.
     unrolled = Kernel(**{**good.__dict__, "loops": (), "code": (*step, "s_barrier", *step, "global_load_dwordx4")})
     assert not product_faults(unrolled, plan)
     assert not product_faults(Kernel(**{**unrolled.__dict__, "code": (*unrolled.code, "ds_read_b32")}), plan)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from models.export import export
+from models.zoo import MONAI, NETWORKS, ROWS
 from tests import onnxc_commands
-from tests.models.export import export
-from tests.models.zoo import MONAI, NETWORKS, ROWS
 
 ALLOWED = 1.15
 EMPTY = "seed_convolution"

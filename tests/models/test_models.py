@@ -5,12 +5,12 @@ from pathlib import Path
 import onnxruntime
 import pytest
 
+from models import tensor_files
+from models.export import Run, export
+from models.tensor_files import Array
+from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models import tensor_files
-from tests.models.export import Run, export
-from tests.models.tensor_files import Array
-from tests.models.zoo import ROWS, ModelRow
 from tests.onnxruntime_sessions import open_session
 
 PARAMETERS = [pytest.param(row, id=name, marks=[pytest.mark.slow] if row.slow else []) for name, row in ROWS.items()]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from models.export import export
+from models.zoo import ROWS
 from tests import onnxc_commands
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS
 
 # Half a unit in the last place: what storing a value once may move it by, as a part of it.
 ROUNDING = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
@@ -105,7 +105,7 @@ def onnxc_output(*words: str | Path) -> str:
 
 @pytest.mark.usefixtures("commands")
 def test_report_and_verify_name_what_is_stored_in_16_bits(tmp_path: Path) -> None:
-    """Only the nodes that match a pattern stay float32; --verify says the error behind each step and passes."""
+    """Only the nodes that match a pattern stay float32; --verify says the error after each step and passes."""
     shared_object = tmp_path / "model.so"
     report = onnxc_output(
         "-o", shared_object, "--precision", "bfloat16", "--keep-float32", "node_conv3d_[1-3]", "--report"
@@ -133,10 +133,10 @@ def test_errors_of_the_options(tmp_path: Path) -> None:
         ),
         (
             ["--precision", "bfloat16", "--keep-float32", "x*"],
-            1,
-            "--keep-float32 'x*': no node has a name that matches",
+            2,
+            "--keep-float32 'x*': no node has such a name, operator, module or source line",
         ),
-        (["--precision", "int4"], 2, "--precision: 'int4' is none of: float32 bfloat16 float16"),
+        (["--precision", "int4"], 2, "--precision: must be one of: float32 bfloat16 float16; found 'int4'"),
     ):
         with pytest.raises(onnxc_commands.CommandFailure) as caught:
             onnxc_output("-o", tmp_path / "model.so", *words)

@@ -9,12 +9,12 @@ import pytest
 import torch
 from onnxruntime.quantization import QuantFormat
 
+from models import tensor_files
+from models.export import Run, export
+from models.quantize import TYPES, quantize
+from models.tensor_files import Array
+from models.zoo import ROWS
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import Run, export
-from tests.models.quantize import TYPES, quantize
-from tests.models.tensor_files import Array
-from tests.models.zoo import ROWS
 from tests.onnxruntime_sessions import open_session
 
 LAYERS = ("convolutions", "lower_ranks")
@@ -78,7 +78,7 @@ def error(results: list[Array], run: Run) -> float:
 @pytest.mark.parametrize("types", ["u8s8", pytest.param("s8s8", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_are_as_accurate_as_in_onnxruntime(name: str, types: str, tmp_path: Path) -> None:
-    """A step of one element may move many behind a normalisation, but not the whole further from the truth."""
+    """A step of one element may move many after a normalisation, but not the whole further from the truth."""
     model = quantize(ROWS[name], types, tmp_path)
     for run in export(ROWS[name]).runs:
         results, expected = outputs(model, run, tmp_path)
@@ -118,7 +118,7 @@ def test_a_residual_block_is_kernels_of_bytes_alone(tmp_path: Path) -> None:
     [("znver4", "conv_depthwise_int8"), ("x86-64-v4", "uint8 in float32"), ("x86-64-v3", "uint8 in float32")],
 )
 def test_depthwise_layers_and_the_input_are_kernels_of_bytes(march: str, kernel: str, tmp_path: Path) -> None:
-    """Where a machine multiplies quads, by quads; the network's input is quantised on its way to blocks."""
+    """If a machine multiplies quads, by quads; the network's input is quantised on its way to blocks."""
     model = quantize(ROWS["x3d_narrow"], "u8s8", tmp_path)
     command = [str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", "--march", march]
     report = onnxc_commands.execute(command).stdout
@@ -159,7 +159,8 @@ def integer_convolution(tile_axes: int, folder: Path) -> tuple[Path, Array, Arra
     ],
 )
 def test_sums_of_bytes_are_exact(tile_axes: int, march: str, kernel: str, tmp_path: Path) -> None:
-    """By the instruction of products of pairs, where this machine has it (native), without, and by matrix tiles."""
+    """Multiplies by the instruction of products of pairs, if this machine has it (native), without, and by matrix
+    tiles."""
     model, x, weights, zero = integer_convolution(tile_axes, tmp_path)
     options = ("--march", march)
     report = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), "--report", *options]).stdout

@@ -2,7 +2,7 @@
 
 Tokens are routed to the experts that their indices name. The table of gates [T, E] is written by ScatterElements, by
 ScatterND over a column of coordinates, and as a sum of one-hot rows; a fourth graph sums a repeated range along either
-axis. The compiler they were found in was right with all dims known and with none known, and wrong in between, so each
+axis. The compiler they were found in was right with all dims known and with none known, and wrong in between. So each
 of T tokens, K chosen experts, E experts and width D is known or not, in all 16 ways, side by side in one model.
 """
 
@@ -18,10 +18,10 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from models.export import to_array
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.export import to_array
-from tests.models.tensor_files import Array
 
 TOKENS = (1, 2, 3, 31, 32, 33, 63, 64, 65, 100, 4096, 5, 0)
 CHOSEN = (2, 3, 4, 1)
@@ -166,7 +166,7 @@ def run_sizes() -> list[dict[str, int]]:
 def case_of(
     free: dict[str, int], type_name: str, index_name: str, combinations: Sequence[Known] = COMBINATIONS
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The inputs of the combinations where unknown dims have these sizes, and what is expected of them."""
+    """The inputs of the combinations if unknown dims have these sizes, and what is expected of them."""
     _, dtype, torch_type = TYPES[type_name]
     feed: dict[str, Array] = {}
     expected: dict[str, Array] = {}
@@ -205,7 +205,7 @@ def test_routing(type_name: str, index_name: str, tmp_path: Path) -> None:
 
 
 def gpu_failures(type_name: str, index_name: str, combinations: Sequence[Known], folder: Path) -> list[str]:
-    """On the simulator, where most tokens of the list would take long."""
+    """On the simulator, on which most tokens of the list would take long."""
     model = save_model(type_name, index_name, folder, combinations)
     shared_object = onnxc_commands.compile_model(model, folder / "model.so", "--target", "hip")
     failures = []

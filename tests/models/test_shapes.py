@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models import tensor_files
+from models.export import Run, export
+from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import Run, export
-from tests.models.zoo import ROWS, ModelRow
 from tests.onnxruntime_sessions import open_session
 
 # Models whose tensors, all kept, take much memory and time, besides those whose export already does.
@@ -56,7 +56,7 @@ def evaluate(dim: int | str, symbols: dict[str, int]) -> int:
 
 
 def known_to_onnx(model: Path) -> dict[str, list[int | None]]:
-    """What ONNX's shape inference says of each value: the dims that it has a number for."""
+    """The results of ONNX's shape inference for each value: the dims that it has a number for."""
     content = onnx.load(model)
     del content.graph.value_info[:]  # it would be believed
     inferred = onnx.shape_inference.infer_shapes(content, data_prop=True)
@@ -88,7 +88,7 @@ def test_never_less_exact_than_onnx(row: ModelRow, tmp_path: Path) -> None:
         assert len(known) == len(tensor["dims"]), tensor
         for theirs, ours in zip(known, tensor["dims"], strict=True):
             assert theirs is None or theirs == ours, f"{tensor}, and ONNX says {known}"
-    # Where ours says more: symbols that ONNX has no expression for, and dims that follow from values.
+    # Shapes in which ours says more: symbols that ONNX has no expression for, and dims that follow from values.
     more = [tensor["name"] for tensor in tensors if None in shapes.get(tensor["name"], [None])]
     print(f"{row.name}: of {len(tensors)} tensors, {len(more)} have dims that ONNX gives no number")
 

@@ -1,7 +1,7 @@
 """Many of the suite's tests in one compile: their graphs side by side, the names of each with a prefix.
 
-A compile costs most of its time in starting, so that tests alone would take several times as long. Where a batch does
-not compile or run, it is halved until the tests at fault are alone, which then run as they are.
+A compile costs most of its time in starting, so that single tests would take several times as long. If a batch does not
+compile or run, it is halved until the tests at fault are single, which then run as they are.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ def run_alone(test: SuiteTest, runner: runners.Runner) -> None:
 
 
 def may_join(test: SuiteTest) -> bool:
-    """Networks are compiled alone, and so is a test of several data sets."""
+    """Networks are compiled by themselves, and so is a test of several data sets."""
     return test.group != "light" and len(test.load()[1]) == 1
 
 
@@ -56,7 +56,7 @@ class Batches:
                 self._batch_of.update({test.id: batch for test in batch})
 
     def name_of(self, test: SuiteTest) -> str:
-        """Of the batch: tests of one batch have to run in one process."""
+        """The name of the batch: tests of one batch have to run in one process."""
         return self._batch_of.get(test.id, [test])[0].id
 
     def run(self, test: SuiteTest) -> None:
@@ -99,7 +99,7 @@ class Batches:
             prefixed = compose.add_prefix(model, f"t{index}_")
             for part in ("node", "initializer", "sparse_initializer", "output"):
                 getattr(joined, part).extend(getattr(prefixed.graph, part))
-            # Of early versions' inputs that are initializers too, the tests give all or none.
+            # The tests give all or none of early versions' inputs that are initializers too.
             joined.input.extend(prefixed.graph.input[: len(inputs)])
             values += list(inputs)
             counts.append(len(expected))

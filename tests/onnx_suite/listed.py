@@ -1,7 +1,7 @@
 """The tests of the suite that are known to fail, on which target: cannot.txt, with reasons, and not_yet.txt.
 
-A line is a target and a test, such as "cpu node/abs"; what fails on the CPU is listed for the CPU alone and fails on
-the GPU too. In cannot.txt a comment before the lines says why they can never pass. not_yet.txt only shrinks.
+A line is a target and a test, such as "cpu node/abs"; a test that fails on the CPU is listed only for the CPU and fails
+on the GPU too. In cannot.txt a comment before the lines says why they can never pass. not_yet.txt only shrinks.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""What runs the suite's models: onnxc for each target, and its peers for comparison."""
+"""The programs that run the suite's models: onnxc for each target, and its peers for comparison."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

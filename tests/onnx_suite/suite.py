@@ -43,7 +43,7 @@ class SuiteTest:
         return zlib.crc32(self.id.encode()) % of == 0
 
     def check(self, expected: Sequence[Any], found: Sequence[Any]) -> None:
-        """Raises AssertionError where the outputs are not as expected; the comparison is that of ONNX's runner.
+        """Raises AssertionError if the outputs are not as expected; the comparison is that of ONNX's runner.
 
         It would take each tensor of a sequence for a list of outputs, which a scalar is not.
         """
@@ -52,7 +52,7 @@ class SuiteTest:
 
 
 def _lengths(values: Sequence[Any]) -> list[int | None]:
-    """Of those that are sequences."""
+    """The elements of those that are sequences."""
     return [len(value) if isinstance(value, list | tuple) else None for value in values]
 
 

@@ -1,8 +1,8 @@
 """Every test of the ONNX package's own suite, compiled and run as it is: `make suite`.
 
 A fixed fifth of the CPU's half, and a smaller part of the GPU's, is in every test run; the rest is slow, and what is
-left of the GPU's half runs only where it is asked for. A test that cannot pass, or does not yet, is in a list
-(listed.py) and must fail: when it begins to pass its line has to go.
+left of the GPU's half runs only if it is asked for. A test that cannot pass, or does not yet, is in a list (listed.py)
+and must fail: when it begins to pass its line has to go.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.onnx_suite import listed, runners
 from tests.onnx_suite.batches import Batches
 from tests.onnx_suite.suite import GROUPS, SuiteTest, collect
 
-# Of each target, one test in so many always runs.
+# For each target, one test in so many always runs.
 ALWAYS = {"cpu": 5, "gpu": 60}
 
 TESTS = collect()
@@ -22,7 +22,7 @@ LISTED = {**NOT_YET, **CANNOT}
 
 
 def in_batches(target: str) -> tuple[Batches, Batches]:
-    """The tests that always run, and the others; those that are listed run alone."""
+    """The tests that always run, and the others; those that are listed run by themselves."""
     expected = [test for test in TESTS if not listed.is_listed(LISTED, target, test.id)]
     is_always = [test.is_in_part(ALWAYS[target]) for test in expected]
     always, others = (

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 DEFAULT_OPSET = 20
 
@@ -34,7 +34,7 @@ class Node:
 class Case:
     """A graph of few nodes, on given inputs.
 
-    expected: the outputs; None asks onnxruntime or, where that lacks the operator's version, ONNX's own evaluator.
+    expected: the outputs; None asks onnxruntime or, if that lacks the operator's version, ONNX's own evaluator.
     tolerance: of each float element, relative to its own magnitude and, a tenth of it, to the largest; 0 is equality;
         None takes the type's usual one.
     unknown: the inputs of the graph whose dims the compiler is not told.
@@ -72,7 +72,7 @@ def case(
     domain_version: int = 1,
     **attributes: Any,
 ) -> Case:
-    """A case of one node. An input of None is left out. The name is put behind operator and opset."""
+    """A case of one node. An input of None is left out. The name is put after operator and opset."""
     names = tuple("" if value is None else f"x{i}" for i, value in enumerate(inputs))
     results = tuple(f"y{i}" for i in range(outputs))
     return Case(

@@ -42,7 +42,7 @@ class OneNode {
     graph_.inputs.push_back(value);
     return add(value, std::move(data));
   }
-  // Where only inference is looked at.
+  // For tests that only look at inference.
   OneNode& input(DType dtype, Shape shape) {
     return input(Tensor::zeros(dtype, std::vector<int64_t>(shape.size(), 0)), std::move(shape));
   }

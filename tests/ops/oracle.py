@@ -1,4 +1,4 @@
-"""What a case should give, from outside: its own `expected`, onnxruntime, or ONNX's reference evaluator."""
+"""The expected results of a case, from outside: its own `expected`, onnxruntime, or ONNX's reference evaluator."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.ops.case import Case, build_model
 
@@ -52,7 +52,7 @@ def _through_float32(one: Case) -> tuple[Array, ...]:
 
 
 def _model_without_output_types(one: Case) -> onnx.ModelProto:
-    """The case alone; onnxruntime infers the types of outputs that are not given."""
+    """The case by itself; onnxruntime infers the types of outputs that are not given."""
     placeholder: Sequence[Any] = [np.zeros((), np.float32)] * len(one.outputs)
     model = build_model([one], {one: placeholder})
     try:

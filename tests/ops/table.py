@@ -1,7 +1,7 @@
-"""Runs tables of operator cases: many in one compile, each judged alone.
+"""Runs tables of operator cases: many in one compile, each judged by itself.
 
 The cases of one opset are merged into models, which are compiled and run once in each way: optimized or not, on the CPU
-or on the simulated GPU. Where that fails, the model is halved until the cases at fault are alone. A case that fails
+or on the simulated GPU. If that fails, the model is halved until the cases at fault are single. A case that fails
 leaves its own model, inputs and expected outputs in build/failed-cases, with the commands that repeat it.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 import pytest
 
+from models import tensor_files
+from models.tensor_files import Array
 from tests import compare, onnxc_commands
-from tests.models import tensor_files
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case_prefix
 from tests.ops.oracle import expected_outputs
 
@@ -141,7 +141,7 @@ class Table:
             pytest.fail("\n".join([*failures, self._reproduction(one, way)]), pytrace=False)
 
     def _reproduction(self, one: Case, way: str) -> str:
-        """Writes the case alone and gives the commands that run it."""
+        """Writes only the case and gives the commands that run it."""
         folder = FAILED_CASES / self.family / re.sub(r"[^A-Za-z0-9._-]+", "_", one.name)
         folder.mkdir(parents=True, exist_ok=True)
         onnx.save(build_model([one], {one: self.expect(one)}), folder / "model.onnx")

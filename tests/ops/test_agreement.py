@@ -11,9 +11,9 @@ from dataclasses import replace
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.compare import elementwise_mismatch
-from tests.models.tensor_files import Array
 from tests.ops.case import DEFAULT_OPSET, Case, build_model, case_prefix
 from tests.ops.families import FAMILIES
 from tests.ops.oracle import expected_outputs

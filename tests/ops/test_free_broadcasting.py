@@ -1,4 +1,4 @@
-"""Operators that broadcast, with every dim free: which of two dims is 1 is known in a run alone, and changes.
+"""Operators that broadcast, with every dim free: which of two dims is 1 is known only in a run, and changes.
 
 Each model is compiled once and run with all the ways in which its dims may be 1. Small integers, so that all is exact.
 """

@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, constant, graph_case, ints, random, type_id
 from tests.ops.network.convolution_cases import conv_case
 from tests.ops.table import EVERYWHERE, table_test
@@ -150,7 +150,7 @@ def accumulators(dtype: Any) -> list[Case]:
             opset=OPSET,
             expected=[np.array([[30000 * 4 * 0.125 * 2**-13]], dtype)],
         ),
-        # Scores of 64 * 64 * 64 each and half of that: the greater key alone counts.
+        # Scores of 64 * 64 * 64 each and half of that: only the greater key counts.
         case(
             "Attention",
             np.full((1, 1, 2, 64), 64, dtype),

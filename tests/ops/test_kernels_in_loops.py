@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.control.test_control_flow import number, parse, truth
 from tests.ops.test_run_time_dims import LEVELS, Feeds, check_runs
 
@@ -66,7 +66,7 @@ FORMS = {
     "residual_of_a_volume": Form(loop(f"a = Conv{PADS}(x, w) t = Sub(s, a)"), VOLUME, (("w", (17, 17, 3, 3, 3)),)),
     "residual_of_a_product": Form(loop("a = MatMul(x, u) t = Add(s, a)"), SQUARE),
     "residual_of_itself": Form(loop(f"a = Conv{TAPS}(s, w) t = Add(a, s)"), BLOCKS, (("w", (32, 32, 3, 3)),)),
-    # What a kernel in the loop copies to its layout, a kernel behind it reads, also where the loop had no round.
+    # A copy to a kernel's layout in the loop is read by a kernel after it, even if the loop had no round.
     "copied_in_a_loop": Form(
         loop(f"a = Conv{TAPS}(u, w) t = Add(a, s)") + f" z = Conv{TAPS}(u, w)",
         BLOCKS,
@@ -188,7 +188,7 @@ SHARED = {
 
 
 def weights(dims: Sequence[int], seed: int) -> Array:
-    """Of a size that keeps the magnitude of what they are multiplied with."""
+    """Factors of a size that keeps the magnitude of what they are multiplied with."""
     fan_in = max(1, int(np.prod(dims[1:])))
     return (np.random.default_rng(seed).standard_normal(dims) / np.sqrt(fan_in)).astype(np.float32)
 
@@ -203,7 +203,7 @@ def joined(names: Sequence[str]) -> onnx.ModelProto:
             f"model (float[N] x, float[N] u, int64 n, bool c) => ({', '.join(form.outputs)}) {{ {text} }}"
         ).graph
         prefixed = onnx.compose.add_prefix_graph(graph, f"{name}_", rename_inputs=False, rename_outputs=False)
-        # What the parser has not seen declared keeps its name: constants and what all models share.
+        # A name that the parser has not seen declared stays: constants and what all models share.
         own = {"x", "u", "n", "c", *form.outputs, *(constant for constant, _ in form.constants)}
         rename(prefixed, {each: f"{name}_{each}" for each in own} | {each: f"shared_{each}" for each in SHARED})
         nodes += prefixed.node

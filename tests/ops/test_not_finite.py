@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, random
 from tests.ops.table import EVERYWHERE, table_test
 

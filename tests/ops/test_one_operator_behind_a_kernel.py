@@ -1,4 +1,4 @@
-"""A model of one kernel and one operator behind it: nothing else in it brings the functions that its source needs."""
+"""A model of one kernel and one operator after it: nothing else in it brings the functions that its source needs."""
 
 from pathlib import Path
 from typing import Any

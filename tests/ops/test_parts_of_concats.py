@@ -1,7 +1,7 @@
 """Operators that read a tensor which lies within a Concat, and whose results become a part of one, against onnxruntime.
 
-What stands within a larger buffer has gaps between its rows: a kernel must be given the strides, or be given a tensor
-of its own.
+A tensor within a larger buffer has gaps between its rows: a kernel must be given the strides, or be given a tensor of
+its own.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Sizes that only a run knows: one compile, many values, against onnxruntime.
 
 A session keeps what it planned while the sizes stay, so the values come in an order in which they grow, shrink, repeat
-and are 0. What the data may not say is refused with the node and the values, and the session goes on.
+and are 0. Values that the data may not have are refused with the node and the values, and the session goes on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 OPSET = 20
@@ -28,7 +28,7 @@ Feeds = Mapping[str, Array]
 pytestmark = pytest.mark.usefixtures("commands")
 
 
-# Of each input: the letter of its type, and its dims.
+# For each input: the letter of its type, and its dims.
 Inputs = Mapping[str, tuple[str, Sequence[int | str]]]
 
 
@@ -160,7 +160,7 @@ def test_reshape_by_sizes_that_are_zero(tmp_path: Path, options: Sequence[str]) 
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_reshape_by_a_product_of_sizes_that_is_zero(tmp_path: Path, options: Sequence[str]) -> None:
-    """What -1 stands for stays short: SwinUNETR's windows were refused as too long an expression."""
+    """The expression for -1 stays short: SwinUNETR's windows were refused as too long an expression."""
     model = build(
         [
             node("sizes = Shape(x)"),
@@ -356,7 +356,7 @@ def test_resize_by_sizes_of_an_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_chosen_elements(tmp_path: Path, options: Sequence[str]) -> None:
-    """What is chosen by its value, and a network that goes on with it."""
+    """Rows chosen by their value, and a network that goes on with them."""
     model = build(
         [
             node("places = NonZero(x)"),

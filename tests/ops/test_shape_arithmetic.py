@@ -1,6 +1,6 @@
 """Sizes that a model computes itself, against onnxruntime: with free dims, and the same model with its dims known.
 
-What is known is folded, in the arithmetic of its type; what is not is left to the run; and both give the same sizes.
+Known values are folded, in the arithmetic of their type; the others are left to the run; and both give the same sizes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,10 +10,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -162,7 +162,7 @@ def test_size_by_argmax_of_shape(tmp_path: Path, options: Sequence[str]) -> None
     )
 
 
-# What makes of a size, n, another: m, between 0 and some hundreds.
+# Operators that make another size of n: m, between 0 and some hundreds.
 SIZES = {
     "times 1.1": "h = Constant<value_float = 1.1>() f = Cast<to=1>(n) p = Mul(f, h) m = Cast<to=7>(p)",
     "times 1.1 in float64": "h = Constant<value = double {1.1}>() f = Cast<to=11>(n) p = Mul(f, h) m = Cast<to=7>(p)",
@@ -191,7 +191,7 @@ SIZES = {
     " m = Where(c, k, n)",
 }  # fmt: skip
 
-# What takes a size, m, of one element.
+# Operators that take a size, m, of one element.
 CONSUMERS = {
     "ConstantOfShape": "y = ConstantOfShape(m)",
     "Expand": "z = Constant<value = float[1] {3}>() y = Expand(z, m)",
@@ -239,7 +239,7 @@ def test_what_takes_a_size_by_a_rounded_product(tmp_path: Path, consumer: str) -
 @pytest.mark.parametrize("consumer", CONSUMERS)
 @pytest.mark.parametrize("size", SIZES)
 def test_any_arithmetic_and_what_takes_it(tmp_path: Path, size: str, consumer: str) -> None:
-    """Where it is compiled for takes turns."""
+    """The targets take turns."""
     turn = list(SIZES).index(size) + list(CONSUMERS).index(consumer)
     options = list(OPTIONS.values())[turn % len(OPTIONS)]
     check_sizes(text_of(size, consumer), [(2, 10), (1, 7), (3, 20)], tmp_path, options, opset=18)
@@ -287,7 +287,7 @@ def test_sizes_chosen_among_sizes(tmp_path: Path) -> None:
     ],
 )
 def test_sizes_chosen_by_known_sizes(tmp_path: Path, chosen: str) -> None:
-    """What a run would count among known numbers is counted while compiling."""
+    """Counts among known numbers are made while compiling."""
     text = f"x: 2, 4, 4, 5 | s = Shape(x) {chosen} y = ConstantOfShape(t)"
     check_sizes(text, [(2, 4, 4, 5)], tmp_path)
     onnx.save(parse(text, 17), tmp_path / "model.onnx")
@@ -373,15 +373,25 @@ def test_resize_scale_0p7_free_size(tmp_path: Path, options: Sequence[str]) -> N
     )
 
 
+# Upsample has no scale below 1.
+SCALES = {
+    "Upsample-9": (1.9, 1.1, 1.4, 1.5, 2.3, 3.3),
+    **dict.fromkeys(("Resize-10", "Resize-11", "Resize-18"), (0.9, 1.9, 1.1, 1.4, 1.5, 2.3, 3.3)),
+}
+FAST_SCALES = (0.9, 1.9)
+
+
 @pytest.mark.parametrize(
-    "scale", [0.9, 1.9, *(pytest.param(each, marks=pytest.mark.slow) for each in (1.1, 1.4, 1.5, 2.3, 3.3))]
+    ("operator", "scale"),
+    [
+        pytest.param(operator, scale, marks=[] if scale in FAST_SCALES else pytest.mark.slow)
+        for operator, scales in SCALES.items()
+        for scale in scales
+    ],
 )
-@pytest.mark.parametrize("operator", ["Upsample-9", "Resize-10", "Resize-11", "Resize-18"])
 def test_scales_of_a_free_size(tmp_path: Path, operator: str, scale: float) -> None:
-    """Not to the size that it has, where onnxruntime copies whatever the scale is."""
+    """Not to the size that it has: onnxruntime copies then whatever the scale is."""
     name, opset = operator.split("-")
-    if name == "Upsample" and scale < 1:
-        pytest.skip("Upsample has no scale below 1")
     has_modes = int(opset) >= 11
     attributes, inputs = (NEAREST, "x, region, k") if has_modes else ('<mode = "nearest">', "x, k")
     check_sizes(
@@ -407,7 +417,7 @@ def test_an_extent_whose_half_is_rounded_to_even(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", [0.7, 1.5])
 @pytest.mark.parametrize("options", EVERYWHERE)
 def test_skip_connection_beside_a_scaled_size(tmp_path: Path, scale: float, options: Sequence[str]) -> None:
-    """What is resized by a scale and what is resized to its size are added, joined and cut alike."""
+    """A tensor resized by a scale and one resized to its size are added, joined and cut alike."""
     check_sizes(
         f"""x: N, 2, D | k = Constant<value = float[3] {{1, 1, {scale}}}>() a = Resize {NEAREST} (x, , k)
         s = Shape(a) b = Resize {NEAREST} (x, , , s) c = Add(a, b) y = Concat<axis = 1>(a, c, b)""",
@@ -467,6 +477,27 @@ def test_scales_by_constants_too_many_to_fold_early(tmp_path: Path) -> None:
         tmp_path,
         opset=10,
     )
+
+
+# Each gives a list of no integers, and a number that a run computes.
+NO_NUMBERS = {
+    "Loop": """none = Constant<value_int = 0>() n = Size(x)
+        m, sizes = Loop(none, , n) <body = b(int64 i, bool go, int64 a) => (bool same, int64 next, int64 kept) {
+            same = Identity(go) next = Sub(a, i) kept = Mul(next, i) }>
+        number = Cast<to = 1>(m)""",
+    "TopK": """none = Constant<value_ints = [0]>() greatest, sizes = TopK(x, none)
+        number = ReduceSum<keepdims = 0>(greatest)""",
+    "Split": """parts = Constant<value_ints = [0, 3]>() i = Cast<to = 7>(x) sizes, all = Split(i, parts)
+        number = Cast<to = 1>(all)""",
+}
+
+
+@pytest.mark.parametrize("options", EVERYWHERE)
+@pytest.mark.parametrize("list_of_none", NO_NUMBERS)
+def test_a_shape_of_no_numbers_beside_another_result(tmp_path: Path, list_of_none: str, options: Sequence[str]) -> None:
+    """All of its numbers are known, since there are none; the node that gives it still runs."""
+    text = f"x: 3 | {NO_NUMBERS[list_of_none]} z = ConstantOfShape(sizes) y = Add(z, number)"
+    check_sizes(text, [(3,)], tmp_path, options)
 
 
 def test_a_condition_of_the_run_selects_a_size(tmp_path: Path) -> None:

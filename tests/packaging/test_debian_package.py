@@ -1,4 +1,5 @@
-"""The Debian package of cpack: what is in it, what it needs, and that its commands work where it is unpacked."""
+"""The Debian package of cpack: what is in it, what it needs, and that its commands work in the folder into which it is
+unpacked."""
 
 import os
 import subprocess
@@ -59,7 +60,7 @@ def test_its_files(package: Path) -> None:
     ):
         assert name in files, name
     assert files["usr/bin/onnxc"] == "-rwxr-xr-x"
-    # Of sources it has what onnxc compiles models with.
+    # The only sources in it are those with which onnxc compiles models.
     sources = [name for name in files if name.endswith((".cpp", ".o", ".py"))]
     assert all(name.startswith("usr/share/onnxc/include/kernels/") for name in sources)
 

@@ -38,7 +38,7 @@ inline void fill_constants(onnx::GraphProto& graph) {
   graph.clear_value_info();
 }
 
-// What the importer makes of a text such as
+// The importer's graph for a text such as
 //
 //     (float[N, 4] x) => (y) <float[4] w, int64[1] axes = {1}> { a = Add(x, w)  y = ReduceSum(a, axes) }
 inline std::unique_ptr<Graph> read_graph(const std::string& text) {

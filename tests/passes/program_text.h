@@ -20,7 +20,7 @@ inline std::string after(std::string_view before, const std::function<void(Progr
   return to_string(program);
 }
 
-// The steps alone: what of a program's text follows its list of outputs.
+// Only the steps: the part of a program's text after its list of outputs.
 inline std::string steps_of(const std::string& text) {
   const size_t outputs = text.find("\noutputs ");
   return text.substr(text.find('\n', outputs + 1) + 1);

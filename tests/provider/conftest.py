@@ -1,4 +1,4 @@
-"""What the tests of the provider need built."""
+"""The programs that the tests of the provider need."""
 
 import pytest
 

@@ -56,12 +56,12 @@ def open_with_onnxc(
 
 
 def run_on_cpu(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
-    """What onnxruntime's own provider computes."""
+    """The results of onnxruntime's own provider."""
     return list(open_session(model).run(None, dict(inputs)))
 
 
 def operators_by_provider(session: onnxruntime.InferenceSession) -> dict[str, list[str]]:
-    """Of a session with a profile: the operators that each provider ran."""
+    """For a session with a profile: the operators that each provider ran."""
     found: dict[str, list[str]] = {}
     for event in json.loads(Path(session.end_profiling()).read_text()):
         if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):

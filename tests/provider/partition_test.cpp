@@ -35,7 +35,7 @@ TEST(Partition, GoesOnBehindANodeThatNeedsNothingOfIt) {
   EXPECT_THAT(partition({{}, {}, {0, 1}}, {true, false, false}), ElementsAre(Nodes{1, 2}));
 }
 
-// What can be reached from a node, by a walk over all edges.
+// The nodes that can be reached from a node, by a walk over all edges.
 std::vector<char> reached_from(const Edges& predecessors, size_t start) {
   std::vector<char> reached(predecessors.size(), 0);
   reached[start] = 1;

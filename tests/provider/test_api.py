@@ -1,6 +1,6 @@
 """src/provider/api.h against the library that is installed: no header of onnxruntime's is at hand to compile it with.
 
-What a position holds is seen by what it does: here where that takes no graph; a graph's functions by the sessions of
+The function at a position is told by its effect: here if that takes no graph; a graph's functions by the sessions of
 test_provider.py, whose results would differ.
 """
 

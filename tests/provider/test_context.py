@@ -64,7 +64,7 @@ def test_a_saved_network_loads_by_every_name(
 
 
 def test_a_saved_network_loads_from_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its parts are in the current folder, or where the session says that its file is."""
+    """Its parts are in the current folder, or in the folder of the file that the session names."""
     model = residual_network()
     saved = save(model, tmp_path, embed=False)
     content = onnx.load(saved)

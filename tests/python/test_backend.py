@@ -48,7 +48,7 @@ def test_run_model_and_run_node() -> None:
     described = [(np.dtype(np.float32), (2, 3))]
     softmax = helper.make_node("Softmax", ["x"], ["y"], axis=0)
     whole = backend.run_node(softmax, [A], outputs_info=described, opset_version=11)[0]
-    assert np.isclose(whole.sum(), 1)  # before version 13 all the axes behind are one
+    assert np.isclose(whole.sum(), 1)  # before version 13 all the axes after it are one
     with pytest.raises(OnnxcError, match=r"the node takes the inputs \['x', 'high'\], and 1 arrays are given"):
         backend.run_node(clip, [A])
 
@@ -82,7 +82,7 @@ def test_sequences_are_lists() -> None:
 
 
 def test_an_optional_holds_something_or_nothing() -> None:
-    """Where it holds nothing, the branch that reads it is not compiled."""
+    """If it holds nothing, the branch that reads it is not compiled."""
     has = helper.make_node("OptionalHasElement", ["o"], ["has"])
     outputs = [helper.make_value_info(name, SEQUENCE) for name in ("element", "made")]
     get = helper.make_graph([helper.make_node("OptionalGetElement", ["o"], ["element"])], "get", [], outputs[:1])

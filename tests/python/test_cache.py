@@ -104,7 +104,7 @@ def test_what_was_opened_longest_ago_goes(kept: Path, monkeypatch: pytest.Monkey
 
 
 def test_other_files_of_the_folder_stay(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where ONNXC_MODEL_CACHE names a folder of one's own."""
+    """ONNXC_MODEL_CACHE names a folder of one's own."""
     kept.mkdir()
     own = [kept / name for name in ("unet.so", "model.onnx", "notes.refused.json", f"{0:063x}.so")]
     for file in own:

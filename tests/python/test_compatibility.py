@@ -100,7 +100,7 @@ def test_providers_choose_the_device(model: Path) -> None:
     assert session.get_providers() == ["CPUExecutionProvider"]
     assert session.get_modelmeta().producer_name == "onnxc"
     assert "options" in session.get_modelmeta().custom_metadata_map
-    with pytest.raises(onnxc.OnnxcError, match="has none of the providers"):
+    with pytest.raises(onnxc.OnnxcError, match="providers: onnxc has none of"):
         onnxc.InferenceSession(model, providers=["CUDAExecutionProvider"])
 
 

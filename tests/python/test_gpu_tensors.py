@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
+from models.tensor_files import Array
 from onnxc.memory import dlpack
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.onnxc_commands import SIMULATOR
 from tests.python.test_session import save_model
 
@@ -24,7 +24,7 @@ B = np.array([[5, 3, 1], [4, 2, 0]], np.float32)
 
 @pytest.fixture(scope="module")
 def difference(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """y = a - b and z = -a, for a and b of [N, 3] float32, on a GPU alone."""
+    """y = a - b and z = -a, for a and b of [N, 3] float32, only on a GPU."""
     folder = tmp_path_factory.mktemp("difference")
     values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 3]) for name in "abyz"}
     nodes = [helper.make_node("Sub", ["a", "b"], ["y"]), helper.make_node("Neg", ["a"], ["z"])]
@@ -50,7 +50,8 @@ def hip() -> Iterator[Hip]:
 
 
 class RocmTensor:
-    """What PyTorch gives for a tensor on ROCm, as far as DLPack asks: a slice that begins `offset` elements further."""
+    """The stand-in for PyTorch's tensor on ROCm, as far as DLPack asks: a slice that begins `offset` elements
+    further."""
 
     def __init__(self, hip: Hip, array: Array, device: int = 0, offset: int = 0) -> None:
         hip.hipSetDevice(device)
@@ -81,7 +82,7 @@ def test_inputs_and_outputs_of_a_gpu_are_not_copied(difference: Path, hip: Hip) 
         z = results["z"]
         assert (z.device, z.__dlpack_device__()) == ("hip:0", (dlpack.ROCM, 0))
         np.testing.assert_array_equal(z.numpy(), -A)
-        # What was made on the GPU is taken there again, beside a value on the host.
+        # A tensor that was made on the GPU is taken there again, beside a value on the host.
         again = session.run_tensors({"a": z, "b": B})
         np.testing.assert_array_equal(again["y"].numpy(), -A - B)
     assert a.asked == b.asked == y.asked == [0]
@@ -150,7 +151,7 @@ def test_what_cannot_be_taken(difference: Path, hip: Hip, monkeypatch: pytest.Mo
         session.run_tensors({"a": RocmTensor(hip, A), "b": B})
     with (
         onnxc.InferenceSession(difference, device="hip") as session,
-        pytest.raises(onnxc.OnnxcError, match="'left' is no stream: give a hipStream_t"),
+        pytest.raises(onnxc.OnnxcError, match="stream is 'left', expected a hipStream_t"),
     ):
         session.run_tensors({"a": A, "b": B}, stream="left")
 

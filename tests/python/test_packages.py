@@ -1,4 +1,4 @@
-"""What is said if a package is missing that only a part of onnxc needs."""
+"""The message if a package is missing that only a part of onnxc needs."""
 
 import os
 import subprocess

@@ -66,7 +66,7 @@ def test_sizes_that_do_not_fit_are_a_refusal_too(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("commands")
 def test_a_wrong_result_is_reduced_to_the_node_that_gives_it(tmp_path: Path) -> None:
-    """What is planted is a precision that the tolerance does not allow; a product is what has it."""
+    """The planted fault is a precision that the tolerance does not allow; a product has it."""
     done = reduce(saved(with_product(), tmp_path), *COMMAND, "--option=--precision=bfloat16", "--tolerance", "1e-4")
     assert done.returncode == 0, done.stderr
     assert "1 of 30 nodes fail in the same way (result)" in done.stdout
@@ -125,6 +125,10 @@ def test_what_onnxruntime_does_not_run_and_onnxc_compiles_is_no_failure(tmp_path
         ((*COMMAND, "--input", "q=x.npy"), 1, "--input q=x.npy: the model has no input 'q'; it has 'v0'\n"),
         ((*COMMAND, "--input", "v0=x.npy"), 1, "--input v0=x.npy: 'x.npy': No such file or directory\n"),
         ((*COMMAND, "--input", "v0=text.onnx"), 1, "--input v0=text.onnx: 'text.onnx' is not an .npy file: "),
+        ((*COMMAND, "--dim", "Q=2"), 1, "--dim Q: the inputs have no dim of this name; they have "),
+        ((*COMMAND, "--random", "-1"), 2, "argument --random: invalid seed value: '-1'"),
+        ((*COMMAND, "--tolerance", "nan"), 2, "argument --tolerance: invalid tolerance value: 'nan'"),
+        ((*COMMAND, "--option=--bad"), 1, "--option: there is no option '--bad'"),
         ((*COMMAND, "--dim", "N"), 2, "--dim N: give it as NAME=SIZE, such as --dim N=2\n"),
         (("model.onnx", "-o", "folder/small.onnx"), 1, "-o folder/small.onnx: there is no folder 'folder'\n"),
         (COMMAND, 1, "nothing fails: there is nothing to reduce\n"),

@@ -1,4 +1,4 @@
-"""What is left of a model that fails: the nodes that the fault needs, and no other, whatever the graph looks like."""
+"""The rest of a model that fails: the nodes that the fault needs, and no other, whatever the graph looks like."""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +17,7 @@ NODES = 30
 
 
 def model_of(nodes: Sequence[onnx.NodeProto], inputs: Sequence[str], outputs: Sequence[str]) -> onnx.ModelProto:
-    """Of float tensors, all of whose dims are free."""
+    """A model of float tensors, all of whose dims are free."""
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info(name, FLOAT, ["N", "C"]) for name in inputs],
         [helper.make_tensor_value_info(name, FLOAT, [None, None]) for name in outputs],
@@ -49,7 +49,7 @@ def random_dag(seed: int) -> onnx.ModelProto:
 
 
 def arithmetic_of_sizes() -> onnx.ModelProto:
-    """A chain from Shape to ConstantOfShape: a value on the way that became an input would be no size."""
+    """A chain from Shape to ConstantOfShape: a value on the way that became an input would not be a size."""
     nodes = [
         helper.make_node("Shape", ["x"], ["v0"], name="n0"),
         helper.make_node("Cast", ["v0"], ["v1"], to=FLOAT, name="n1"),
@@ -67,7 +67,7 @@ def arithmetic_of_sizes() -> onnx.ModelProto:
 
 
 def with_branches() -> onnx.ModelProto:
-    """A chain to an If, whose branches are chains as well, and one behind it."""
+    """A chain to an If, whose branches are chains as well, and one after it."""
 
     def branch(name: str, operators: Sequence[str]) -> onnx.GraphProto:
         inner = [
@@ -197,7 +197,7 @@ def test_branches_become_as_small(wanted: tuple[str, ...]) -> None:
 
 
 def needs_free_dims(wanted: str) -> Test:
-    """A fault of an operator in models of which no dim is known."""
+    """A fault of an operator in models without a known dim."""
 
     def failure(model: onnx.ModelProto, feeds: Feeds) -> str | None:
         dims = [dim for each in model.graph.input for dim in each.type.tensor_type.shape.dim]
@@ -229,7 +229,7 @@ def test_known_dims_stay_known() -> None:
 
 
 def test_a_model_that_onnxruntime_refuses_is_reduced_to_what_is_refused() -> None:
-    """Values behind the unknown operator are not known, those before it are."""
+    """Values after the unknown operator are not known, those before it are."""
     small, feeds, _ = reduce_model(chain("NoSuchOperator"), {"v0": X["x"]}, of_unchecked("NoSuchOperator"))
     assert [node.op_type for node in small.graph.node] == ["NoSuchOperator"]
     assert set(feeds) == {"v11"}

@@ -10,9 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxc
+from models import tensor_files
 from onnxc import command
 from onnxc.dtypes import NUMBERS
-from tests.models import tensor_files
 from tests.onnxc_commands import SIMULATOR
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -65,7 +65,7 @@ def test_describes_inputs_and_outputs(difference: Path) -> None:
 
 
 def test_the_command_is_found_in_any_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """sysconfig fails where two threads ask it first: it is asked when the package is imported."""
+    """sysconfig fails if two threads ask it first: it is asked when the package is imported."""
 
     def fail(*_: object) -> None:
         raise AttributeError("userbase")
@@ -87,10 +87,41 @@ def test_runs_and_selects_outputs(difference: Path) -> None:
 
 def test_tells_the_sizes_of_symbols(difference: Path) -> None:
     session = onnxc.InferenceSession(difference)
-    with pytest.raises(onnxc.RunError, match="no dims are bound yet"):
+    unknown = "no sizes are known, since nothing has run yet or the last inputs were refused: run first"
+    with pytest.raises(onnxc.RunError, match=unknown):
         session.symbol_values()
     session.run(None, {"a": A, "b": B})
     assert session.symbol_values() == {"N": 2}
+    with pytest.raises(onnxc.RunError, match="must be"):
+        session.run(None, {"a": A[:, :1], "b": B})
+    with pytest.raises(onnxc.RunError, match=unknown):
+        session.symbol_values()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ONNXC_THREADS", "x", "a number of threads from 1 to 1024 is expected"),
+        ("ONNXC_THREADS", "0", "a number of threads from 1 to 1024 is expected"),
+        ("ONNXC_SEED", "1.5", "an integer is expected"),
+    ],
+)
+def test_a_variable_with_an_impossible_value(
+    difference: Path, variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(onnxc.ArgumentError, match=f"the environment variable {variable} is '{value}'; {expected}"):
+        onnxc.InferenceSession(difference)
+
+
+def test_arguments_are_told_in_python_s_words(difference: Path) -> None:
+    """No name of the C interface."""
+    with pytest.raises(onnxc.ArgumentError, match="the number of threads is 5000, and it ranges from 0 "):
+        onnxc.InferenceSession(difference, threads=5000)
+    with pytest.raises(onnxc.ArgumentError, match="a HIP graph is asked for, and the model is to run on the CPU"):
+        onnxc.InferenceSession(difference, hip_graph=True)
+    with pytest.raises(onnxc.RunError, match="has no code for a GPU; compile it with --target hip"):
+        onnxc.InferenceSession(difference, device="hip")
 
 
 @pytest.mark.parametrize(("rest", "size"), [(0, 12), (3, 15)])
@@ -186,7 +217,9 @@ def test_replays_a_hip_graph(difference: Path, monkeypatch: pytest.MonkeyPatch) 
         session.run(None, {"a": A[:1], "b": B[:1]})
         np.testing.assert_array_equal(session.run(["z"], {"a": A, "b": B})[0], -A)
         assert session.captured_graphs == 2
-    with pytest.raises(onnxc.RunError, match="ONNXC_HIP_GRAPH"):
+    with pytest.raises(
+        onnxc.ArgumentError, match="hip_graph: a HIP graph is asked for, and the model is to run on the CPU"
+    ):
         onnxc.InferenceSession(difference, hip_graph=True)
 
 
@@ -199,7 +232,7 @@ def test_runs_on_a_gpu(difference: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_devices_that_are_not_there(difference: Path) -> None:
-    with pytest.raises(onnxc.OnnxcError, match="there is no device 'cuda'"):
+    with pytest.raises(onnxc.OnnxcError, match="device is 'cuda', expected"):
         onnxc.InferenceSession(difference, device="cuda")
     with pytest.raises(onnxc.RunError, match="--target hip"):
         onnxc.InferenceSession(difference, device="hip")

@@ -1,4 +1,5 @@
-"""Random networks that leave the batch alone: each row of a result depends on that row of the input and on no other."""
+"""Random networks that keep the rows of a batch apart: each row of a result depends on that row of the input and on no
+other."""
 
 from tests.random.drawing import KINDS, Dim, Tensor, fixed
 from tests.random.random_graphs import Builder, RandomGraph

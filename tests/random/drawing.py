@@ -1,7 +1,7 @@
-"""What random graphs are drawn with: tensors that know their dims in every run, and a builder of nodes.
+"""The tools for drawing random graphs: tensors that know their dims in every run, and a builder of nodes.
 
-A graph is drawn for several runs at once, whose sizes differ where its input's dims are free: a tensor's dim is a
-tuple, its size in each run. So two dims are equal where they are equal in all runs, whatever the model can prove.
+A graph is drawn for several runs at once, whose sizes differ if its input's dims are free: a tensor's dim is a tuple,
+its size in each run. So two dims are equal if they are equal in all runs, whatever the model can prove.
 
 Half of the graphs are whole: every value is an integer, small enough that float32 (or float16, or bfloat16) holds it
 and all sums on the way, so that results must be equal whatever the order of a sum. Winograd's transforms round, so that
@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 T = TypeVar("T")
 Dim = tuple[int, ...]  # its size in each run
@@ -47,8 +47,8 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Tensor:
-    """Of the graph's kind. `bound` is that of its magnitude; `exact` says that a whole graph's rounding has not touched
-    it."""
+    """A tensor of the graph's kind. `bound` is that of its magnitude; `exact` says that a whole graph's rounding has
+    not touched it."""
 
     name: str
     dims: tuple[Dim, ...]
@@ -162,13 +162,13 @@ class Drawing:
         return name, float(np.abs(values).sum(1).max(initial=0))
 
     def numbers(self, *dims: int, largest: int = 2) -> str:
-        """Of both signs."""
+        """Values of both signs."""
         if self.whole:
             return self.value(self.random.integers(-largest, largest + 1, dims).astype(np.float32))
         return self.value(self.random.uniform(-largest, largest, dims).astype(np.float32))
 
     def attribute_or_input(self, name: str, values: Sequence[int], since: int) -> tuple[list[str], dict[str, Any]]:
-        """What became an input in this version."""
+        """An attribute that became an input in this version."""
         if self.opset >= since:
             return [self.ints(*values)], {}
         return [], {name: list(values)}
@@ -195,7 +195,7 @@ class Drawing:
         return self.keep(Tensor(self.raw(op_type, inputs, **attributes)[0], tuple(dims), bound, exact))
 
     def keep(self, tensor: Tensor) -> Tensor:
-        """Made smaller where it has grown."""
+        """The tensor, made smaller if it has grown."""
         self.unread.add(tensor.name)
         if tensor.bound > min(4096, self.kind.largest) and not (self.kind.is_integer and self.opset < 12):
             limits = [self.value(-SMALL), self.value(SMALL)]

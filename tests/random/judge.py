@@ -1,4 +1,4 @@
-"""Whether onnxc computes what a graph means: onnxruntime says it, and where they differ a float64 evaluation judges."""
+"""Whether onnxc computes what a graph means: onnxruntime says it, and if they differ a float64 evaluation judges."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,15 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from models.tensor_files import Array
 from onnxc import InferenceSession, RunError
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS, Tensor
 from tests.random.random_graphs import DOUBLE, FLOAT, RandomGraph, build_model, feed
 
 # In a whole graph results are integers; Winograd's transforms round what they were made of.
 NEAR_INTEGER = 0.05
-# In others: some ten layers, each of which adds a few roundings, over the largest magnitude.
+# For other types: some ten layers that add a few roundings each, over the largest magnitude.
 TOLERANCE = 1e-4
 # How much farther from the float64 result than onnxruntime a result may be that is beyond the tolerance.
 WORSE_THAN_ONNXRUNTIME = 4
@@ -87,7 +87,7 @@ def largest_difference(a: Array, b: Array) -> float:
 
 
 def difference(graph: RandomGraph, tensor: Tensor, result: Array, expected: Array, run: int, opset: int) -> str | None:
-    """What is wrong with a result of a run; nothing where it is right, or has no right value (NaN in float64)."""
+    """The fault of a result of a run; nothing if it is right, or has no right value (NaN in float64)."""
     dims = tuple(dim[run] for dim in tensor.dims)
     if result.shape != expected.shape or result.shape != dims:
         return f"shape {result.shape}, onnxruntime {expected.shape}, drawn as {dims}"
@@ -111,7 +111,7 @@ def difference(graph: RandomGraph, tensor: Tensor, result: Array, expected: Arra
     is_determined = ~np.isnan(truth)
     found, wanted, truth = found[is_determined], wanted[is_determined], truth[is_determined]
     ours, theirs = largest_difference(found, truth), largest_difference(wanted, truth)
-    # Where onnxruntime has NaN, nothing excuses a difference from the float64 result.
+    # If onnxruntime has NaN, nothing excuses a difference from the float64 result.
     excused = WORSE_THAN_ONNXRUNTIME * theirs if np.isfinite(theirs) else 0
     if ours <= max(TOLERANCE * float(np.abs(truth).max(initial=0)), excused):
         return None

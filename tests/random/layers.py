@@ -8,7 +8,7 @@ from tests.random.drawing import LARGEST_TENSOR, RUNS, Dim, Drawing, Tensor, fix
 
 
 def window(dim: Dim, kernel: int, stride: int, dilation: int, before: int, after: int) -> Dim | None:
-    """How often a window fits; nothing where it does not fit in some run."""
+    """How often a window fits; nothing if it does not fit in some run."""
     reach = dilation * (kernel - 1) + 1
     if min(dim) + before + after < reach:
         return None
@@ -187,7 +187,7 @@ class Layers(Drawing):
             self.node("MatMul", [x.name, weights], dims, x.bound * growth + 2)
 
     def product_of_two(self, x: Tensor) -> None:
-        """Of a tensor and another, turned so that they fit."""
+        """An operator on a tensor and another, turned so that they fit."""
         if x.rank < 2 or max(x.dims[-1]) > 40 or min(x.dims[-1]) < 1:
             return
         other = self.pick(lambda y: y.dims[:-2] == x.dims[:-2] and y.rank >= 2 and y.dims[-1] == x.dims[-1])

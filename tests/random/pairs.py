@@ -1,14 +1,14 @@
 """Pairs: a computation drawn at random, written in two ways that ONNX says are the same.
 
-Which results must be equal to the bit, for any values or for exact ones alone, is a property of the pair:
+Which results must be equal to the bit, for any values or only for exact ones, is a property of the pair:
 
 - A pair of SAME_ARITHMETIC computes each element by the same operations in the same order, on the same numbers, and
-  moves elements about in one of its forms: functions of one element between transposes, weights that are shared or
-  copied, maxima. Its results are equal to the bit for any values.
-- A pair of ANOTHER_ORDER sums the same products in another order, or by another kernel: a convolution whose filters
-  are computed in two parts may be given to another kernel than the whole, and padding that is a node of its own takes
-  the tile at the border another way. Float addition is not associative, so its results are equal to the bit where no
-  addition rounds, as with small integers; with others they are near.
+  moves elements about in one of its forms. Such are functions of one element between transposes, weights that are
+  shared or copied, maxima. Its results are equal to the bit for any values.
+- A pair of ANOTHER_ORDER sums the same products in another order, or by another kernel. A convolution whose filters are
+  computed in two parts may be given to another kernel than the whole, and padding that is a node of its own takes the
+  tile at the border another way. Float addition is not associative, so its results are equal to the bit if no addition
+  rounds, as with small integers; with others they are near.
 
 Integers are followed by Round, since Winograd's transforms give numbers near integers.
 """
@@ -48,7 +48,7 @@ EXACT_UNARY = ["Relu", "Neg", "Abs", "Sign"]
 
 
 class PairBuilder(Builder):
-    """Each method draws both forms of a pair from x and gives their names; nothing where x does not fit."""
+    """Each method draws both forms of a pair from x and gives their names; nothing if x does not fit."""
 
     def same(self, first: str, second: str) -> tuple[str, str, Equality]:
         return first, second, Equality.SAME_ARITHMETIC
@@ -316,7 +316,7 @@ def random_pair(seed: int, opset: int) -> Pair:
 
 
 def finished(builder: PairBuilder, name: str, drawn: tuple[str, str, Equality]) -> Pair:
-    """Something behind both forms that changes no bit but the sign, so that it is fused; Round behind integers."""
+    """Something after both forms that changes no bit but the sign, so that it is fused; Round after integers."""
     behind = builder.one_of(BEHIND)
     ends = [builder.raw(behind, [form])[0] for form in drawn[:2]]
     if builder.whole:

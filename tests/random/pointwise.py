@@ -32,7 +32,7 @@ class Pointwise(Drawing):
             self.node(op_type, [x.name], x.dims, x.bound + 1)
 
     def function(self, x: Tensor) -> None:
-        """Functions that are defined, or stay small, on part of the numbers alone."""
+        """Functions that are defined, or stay small, only on part of the numbers."""
         if self.whole:
             return
         kind = self.below(6)
@@ -114,7 +114,7 @@ class Pointwise(Drawing):
         self.node("PRelu", [x.name, slopes], x.dims, 2 * x.bound, exact=x.exact)
 
     def comparison(self, x: Tensor) -> None:
-        """What is larger than half way between two integers, or the sign of what is not near 0."""
+        """Comparisons of numbers that are not near the bound, so that rounding does not decide them."""
         if not self.whole:
             return
         x = self.settled(x)

@@ -1,8 +1,8 @@
 """Random networks: compositions of operators that no table of single operators holds.
 
-A graph begins with one input of rank 2 to 5, of which any subset of dims is free, and grows by drawing operators that
-fit the tensors there are. What nobody reads becomes an output, and now and then a tensor in the middle too. Graphs of
-one operator set stand side by side in a model, so that clang's start is paid once.
+A graph begins with one input of rank 2 to 5, any subset of whose dims is free, and grows by drawing operators that fit
+the tensors there are. A tensor that nobody reads becomes an output, and now and then a tensor in the middle too. Graphs
+of one operator set stand side by side in a model, so that clang's start is paid once.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, Kind, Tensor, as_tensor, fixed
 from tests.random.layers import Layers
 from tests.random.movement import Movement

@@ -1,8 +1,8 @@
 """Random graphs of control flow around kernels: Loops, Scans and Ifs, in each other, whose states change places.
 
 A graph works on tensors of one shape, its home: whatever a body does inside, states and results return to it. Weights
-are small integers, so that most results are exact; where a loop's condition follows from data, that is integers and
-what they are compared with lies half way between two.
+are small integers, so that most results are exact; if a loop's condition follows from data, that is integers and what
+they are compared with lies half way between two.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 T = TypeVar("T")
 OPSET = 20
@@ -25,7 +25,7 @@ MOST_DEPTH = 3
 
 @dataclass(frozen=True)
 class Tensor:
-    """Of the home shape. `bound` is that of its magnitude; `whole` says that it holds integers."""
+    """A tensor of the home shape. `bound` is that of its magnitude; `whole` says that it holds integers."""
 
     name: str
     bound: float
@@ -47,7 +47,7 @@ class RandomLoops:
 
 @dataclass
 class Scope:
-    """What the nodes of a graph or a subgraph see: its own tensors and those around it."""
+    """The tensors that the nodes of a graph or a subgraph see: its own and those around it."""
 
     tensors: list[Tensor]
     nodes: list[onnx.NodeProto]
@@ -129,7 +129,7 @@ class Builder:
         return results
 
     def keep(self, name: str, bound: float, whole: bool) -> Tensor:
-        """A result of the home shape, made smaller where it has grown."""
+        """A result of the home shape, made smaller if it has grown."""
         tensor = Tensor(name, bound, whole)
         if bound > 64:
             tensor = self.smaller(tensor)
@@ -190,14 +190,14 @@ class Builder:
         self.keep(y, bound, x.whole)
 
     def product(self, x: Tensor) -> None:
-        """By a constant matrix, or of two states."""
+        """A product by a constant matrix, or of two states."""
         if self.is_square and self.chance(0.6):
             other = self.pick()
             self.keep(self.node("MatMul", [x.name, other.name])[0], x.bound * other.bound * self.dims[-1],
                       x.whole and other.whole)  # fmt: skip
         elif not self.is_free[-1]:
             weights, growth = self.weights(self.dims[-1], self.dims[-1])
-            # Of a column there may be more than of a row.
+            # A column may have more elements than a row.
             self.keep(self.node("MatMul", [x.name, weights])[0], x.bound * growth * self.dims[-1], x.whole)
 
     def attention(self, x: Tensor) -> None:
@@ -297,7 +297,7 @@ class Builder:
         self.depth -= 1
 
     def value(self, name: str, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
-        """Of a subgraph. A Scan asks for shapes, a Loop of no round gives others where it has none."""
+        """The outputs of a subgraph. A Scan asks for shapes, a Loop of no round gives others if it has none."""
         return helper.make_tensor_value_info(name, kind, self.names if kind == TensorProto.FLOAT else ())
 
     def result(self, name: str) -> str:
@@ -305,7 +305,7 @@ class Builder:
         return self.node("Identity", [name])[0]
 
     def truth(self) -> str:
-        """What a run decides: an input, or the largest of integers, or the number of a round."""
+        """A condition that a run decides: an input, or the largest of integers, or the number of a round."""
         kind = self.between(0, 2)
         if kind == 1 and self.scope.counter is not None:
             return self.node("Less", [self.scope.counter, self.ints_of_rank_0(self.between(0, 3))])[0]
@@ -335,7 +335,7 @@ class Builder:
             self.keep(name, max(a.bound, b.bound), a.whole and b.whole)
 
     def begin_states(self) -> tuple[list[Tensor], list[Tensor]]:
-        """Where states begin, and as a round sees them. Two may begin as the same."""
+        """The initial states, and the states as a round sees them. Two may begin as the same."""
         initial = [self.smaller(self.pick()) for _ in range(self.between(1, 3))]
         return initial, [Tensor(self.name("s"), LARGEST, each.whole) for each in initial]
 
@@ -365,7 +365,7 @@ class Builder:
         return names
 
     def collected(self, names: Sequence[str]) -> None:
-        """What the rounds have collected comes home, as its maximum or 0; or it is an output."""
+        """The values that the rounds have collected come home, as their maximum or 0; or they are an output."""
         for name in names:
             if any(self.is_free):
                 self.kept.append(name)
@@ -375,7 +375,7 @@ class Builder:
             self.keep(self.node("ReduceMax", [with_zeros, self.ints(0)], keepdims=0)[0], LARGEST, False)
 
     def most_collected(self) -> int:
-        """Of no round onnxruntime gives shape [0] where it does not know the shape of one: that cannot come home."""
+        """If it does not know the shape of a round, onnxruntime gives shape [0] for no round: that cannot come home."""
         return 0 if any(self.is_free) and self.depth else 2
 
     def loop(self) -> None:

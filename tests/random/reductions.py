@@ -12,7 +12,7 @@ OTHERS = ["ReduceMean", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp", "Reduc
 
 class Reductions(Drawing):
     def length(self, x: Tensor, axes: list[int]) -> int:
-        """Of what is reduced, in the run where it is longest."""
+        """The number of reduced elements, in the run in which it is largest."""
         return max(int(np.prod([x.dims[axis][run] for axis in axes])) for run in range(RUNS))
 
     def reduction(self, x: Tensor) -> None:

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.judge import GlobalMaxPool, MeanVarianceNormalization
 
 

@@ -1,7 +1,7 @@
 """Every operator of one numeric input over a model's sizes, as ONNX lists them: integers, fractions, and both negated.
 
 Evaluator, interpreter and compiled code agree with onnxruntime: with free dims a run computes what the evaluator does
-not know, with known ones all is folded. What is not drawn at all is named, with the reason.
+not know, with known ones all is folded. Operators that are not drawn at all are named, with the reason.
 """
 
 from pathlib import Path

@@ -61,13 +61,13 @@ def keep(graph: RandomGraph, opset: int) -> Path:
 
 
 def keep_reduced(graph: RandomGraph, opset: int, options: Sequence[str]) -> str:
-    """Where the least part is that fails, as far as it is found."""
+    """The file of the least part that fails, as far as it is found."""
     kept, model = keep(graph, opset), build_model([graph], opset)
     for run in range(RUNS):
         try:
             feeds = {graph.input: judge.as_given(graph, run)}
             small, _, kind = reduce_model(model, feeds, lambda m, f: failure_of(m, f, options, judge.TOLERANCE))
-        except Exception:  # onnxruntime may not take the type, or a comparison of its own kind finds the failure alone
+        except Exception:  # onnxruntime may not take the type, or only a comparison of its own kind finds the failure
             continue
         onnx.save(small, kept)
         return f"{kept} ({len(small.graph.node)} of {len(graph.nodes)} nodes, {kind})"

@@ -11,10 +11,10 @@ import onnx
 import onnxruntime
 import pytest
 
+from models.tensor_files import Array
 from onnxc import CompileError, InferenceSession, RunError
 from onnxc import compile as compile_model
 from tests import compare, onnxc_commands
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.random_loops import RandomLoops, build_model, feeds, random_loops
 
@@ -22,11 +22,11 @@ FAILED = onnxc_commands.REPOSITORY / "build" / "failed-graphs"
 # Softmax, norms and Winograd's transforms round; the weights make nothing larger for long.
 TOLERANCE = 1e-4
 # A loop that squares a matrix makes more of a rounding: two of the first 4,600 graphs differ by 1.2e-4 and 1.4e-4,
-# where onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that
+# while onnxruntime's own results move by 1.8e-4 and 1.1e-4 when its inputs move by their last bit. So many times that
 # is allowed.
 ROUNDINGS = 8
-# Where all that is expected is 0, what cancelled there has a rounding of what it was made of, about as large as the
-# inputs: graph 6,828 has 1.2e-7 behind a maximum with 0, -O0 and onnxruntime have 0.
+# If all expected values are 0, a value that cancelled there has a rounding of its operands, about as large as the
+# inputs: graph 6,828 has 1.2e-7 after a maximum with 0, -O0 and onnxruntime have 0.
 CANCELLED = 4 * float(np.finfo(np.float32).eps)
 RUNS = 3
 
@@ -41,7 +41,7 @@ ON_GPU = [
 
 
 def difference(graphs: Sequence[RandomLoops], options: Sequence[str], device: str, folder: Path) -> str | None:
-    """What differs from onnxruntime."""
+    """The results that differ from onnxruntime."""
     model = build_model(graphs)
     onnx.save(model, folder / "model.onnx")
     try:

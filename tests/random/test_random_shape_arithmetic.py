@@ -47,7 +47,7 @@ def keep(drawn: Drawn) -> Path:
 
 
 def keep_reduced(drawn: Drawn, options: Sequence[str]) -> str:
-    """Where the graph is kept, reduced if it fails alone in a way that onnxc.reduce sees."""
+    """The file in which the graph is kept, reduced if it fails by itself in a way that onnxc.reduce sees."""
     kept = keep(drawn)
     forms: list[tuple[Form, int]] = [*((FREE, run) for run in range(RUNS)), *((run, run) for run in range(RUNS))]
     for form, run in forms:
@@ -69,7 +69,14 @@ def verdict_of(drawn: Sequence[Drawn], group: int, folder: Path) -> Verdict:
 
 
 def check(group: int, folder: Path) -> None:
-    drawn = drawn_group(group)
+    check_drawn(drawn_group(group), group, folder)
+
+
+def check_alone(seed: int, group: int, folder: Path) -> None:
+    check_drawn([random_arithmetic(seed, opset_of(group))], group, folder)
+
+
+def check_drawn(drawn: Sequence[Drawn], group: int, folder: Path) -> None:
     verdict = verdict_of(drawn, group, folder)
     wrong = verdict.wrong
     texts = [

@@ -1,19 +1,22 @@
-"""What random shape arithmetic may draw, and what its judge sees."""
+"""The graphs that random shape arithmetic may draw, and the faults that its judge sees."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import RUNS
 from tests.random.shape_arithmetic import judge as judge_module
 from tests.random.shape_arithmetic.builder import INTEGER, ShapeDrawing
 from tests.random.shape_arithmetic.evaluation import Unfit, Value
 from tests.random.shape_arithmetic.graphs import FREE, Drawn, Form, random_arithmetic
 from tests.random.shape_arithmetic.judge import Results, difference, faults
+from tests.random.shape_arithmetic.not_drawn import reason_against
 
 FLOAT = np.dtype(np.float32)
 
@@ -80,6 +83,56 @@ def test_what_integers_do_not_hold_is_not_drawn(operator: str, numbers: Array, o
     made = ShapeDrawing(0, 20)
     with pytest.raises(Unfit):
         made.apply(operator, [made.constant(numbers), made.constant(other)])
+
+
+FLOATS, FLOATS_AND_NAN = np.array([[1, 2]], np.float32), np.array([[1, np.nan]], np.float32)
+ONE, NONE = np.array([1]), np.zeros(0, np.int64)
+SCALE, LONGER = np.ones(1, np.float32), np.ones(2, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes", "is_drawn"),
+    [
+        ("ReduceMax", [FLOATS], {}, True),
+        ("ReduceMax", [FLOATS_AND_NAN], {}, False),
+        ("ReduceSum", [FLOATS_AND_NAN], {}, True),
+        ("ReduceMin", [np.array(3)], {}, True),
+        ("ReduceMin", [np.array(3)], {"axes": [0]}, False),
+        ("DynamicQuantizeLinear", [FLOATS_AND_NAN], {}, False),
+        ("Split", [FLOATS], {}, True),
+        ("Split", [FLOATS, ONE], {}, True),
+        ("Split", [FLOATS, NONE], {}, False),
+        ("OneHot", [FLOATS, np.array(4), np.array([0, 1])], {}, True),
+        ("OneHot", [FLOATS / 2, np.array(4), np.array([0, 1])], {}, False),
+        ("STFT", [np.ones((1, 4, 1), np.float32), np.array(1), LONGER], {}, True),
+        ("STFT", [np.ones((1, 4, 1), np.float32), np.array(1), np.array(2)], {}, True),
+        ("STFT", [np.ones((1, 4, 1), np.float32), np.array(1), np.array(2, np.float32)], {}, False),
+        ("GroupNormalization", [np.ones((1, 2, 1), np.float32), LONGER, LONGER], {"num_groups": 1}, True),
+        ("GroupNormalization", [np.ones((1, 2, 1), np.float32), LONGER, SCALE], {"num_groups": 1}, False),
+    ],
+)
+def test_what_onnx_does_not_determine_is_not_drawn(
+    operator: str, inputs: list[Array], attributes: dict[str, Any], is_drawn: bool
+) -> None:
+    node = helper.make_node(operator, [f"x{i}" for i in range(len(inputs))], ["y"], **attributes)
+    assert (reason_against(node, inputs) is None) == is_drawn
+
+
+def test_a_rank_that_sizes_decide_is_not_drawn() -> None:
+    made = ShapeDrawing(0, 20)
+    name = made.constant(np.ones((1, 3), np.float32))
+    assert made.apply("Squeeze", [name, made.ints(0)]).rank == 1
+    with pytest.raises(Unfit, match="rank"):
+        made.apply("Squeeze", [name])
+
+
+def test_the_error_of_a_range_is_that_of_its_largest_number() -> None:
+    """A number near zero has the error of the operands of its subtraction."""
+    made = ShapeDrawing(0, 20)
+    ends = [made.constant(np.array(number)) for number in (3.0, -0.5, -0.58)]
+    whole = made.apply("Range", ends)
+    assert whole.errors is not None
+    assert whole.errors[0].min() >= np.finfo(float).eps * 3
 
 
 def value(array: Array, error: float | None = None) -> Value:
@@ -155,7 +208,8 @@ def drawn_as(prefix: str, drawn: Drawn) -> Drawn:
 
 
 def test_a_refusal_divides_a_group(drawn: Drawn, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The graphs that it names are tried alone, and what names none is halved; others are judged by their results."""
+    """The graphs that it names are tried one by one, and a refusal that names none is halved; others are judged by
+    their results."""
     group = [drawn_as(f"g{number}_", drawn) for number in range(8)]
     tried = []
 

@@ -8,7 +8,7 @@
 namespace onnxc {
 namespace {
 
-// Of words such as "Conv:a:decoder", each a node's operator, name and module.
+// Nodes from words such as "Conv:a:decoder", each a node's operator, name and module.
 std::vector<NodeKey> nodes(const std::vector<std::string>& words) {
   std::vector<NodeKey> keys;
   for (const std::string& word : words) {
@@ -19,7 +19,7 @@ std::vector<NodeKey> nodes(const std::vector<std::string>& words) {
   return keys;
 }
 
-// "0=0 1- +1": a pair, a node of the first alone, a node of the second alone.
+// "0=0 1- +1": a pair, a node of only the first, a node of only the second.
 std::string aligned(const std::vector<NodeKey>& before, const std::vector<NodeKey>& after) {
   std::string text;
   for (const NodePair& pair : align_nodes(before, after)) {

@@ -17,7 +17,7 @@ TEST(NodesReport, NamesTheKernelAndNotTheCopyThatFollowsIt) {
   const auto graph = read_shaped_graph("(float[1, 3, 9, 9] x) => (y) <float[16, 3, 1, 1] w> { [n1] y = Conv(x, w) }");
   Program program = lower_for(*graph, target);
   EXPECT_EQ(program.steps.size(), 2u);
-  const char* expected = "n1    kernel     0  conv_direct 1x1x1 3->16";
+  const char* expected = "n1    kernel    0-1  conv_stem 1x1x1 3->16";
   EXPECT_THAT(nodes_table(origins(*graph), program), testing::HasSubstr(expected));
   take_nests(program, target);
   EXPECT_THAT(to_string(program), testing::HasSubstr("\nkernel copy to rows  b"));

@@ -43,7 +43,7 @@ TAGS = ["html", "head", "meta", "meta", "meta", "title", "style", "body", "h1", 
 
 
 def read_page(file: Path) -> list[Section]:
-    """The page's sections; fails where a name of the model became markup, or the page loads anything."""
+    """The page's sections; fails if a name of the model became markup, or the page loads anything."""
     page = _Page()
     page.feed(file.read_text(encoding="utf-8"))
     assert page.tags == TAGS
@@ -57,13 +57,20 @@ def section(sections: list[Section], title: str) -> Section:
     return found
 
 
-def drawn_by_a_browser(file: Path) -> str:
-    """What is in the page's <main> when its script has run, in Chromium without a window."""
+def dom_in_a_browser(file: Path, width: int = 1400) -> str:
+    """The page when its script has run, in Chromium without a window; width: of the page, in pixels."""
     browser = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     assert browser, "make test-all installs Debian's chromium-headless-shell"
-    command = [browser, "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout.split("<main>")[1].split("</main>")[0]
+    command = [
+        browser, "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={width},2000",
+        "--virtual-time-budget=5000", "--dump-dom", file.as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def drawn_by_a_browser(file: Path) -> str:
+    """The content of the page's <main> when its script has run."""
+    return dom_in_a_browser(file).split("<main>")[1].split("</main>")[0]
 
 
 def chain(nodes: int) -> onnx.ModelProto:

@@ -66,7 +66,8 @@ def test_every_field_is_documented(model: Path, compiled: Json) -> None:
     for kernel in compiled["gpu"]["kernels"]:
         assert set(kernel) == documented(2)
     text = PAGE.read_text()
-    for one in (compiled["nodes"][0], compiled["gpu"]["nodes"][0], compiled["gpu"]["host_reads"][0]):
+    gpu = compiled["gpu"]
+    for one in (compiled["nodes"][0], compiled["steps"][0], gpu["nodes"][0], gpu["steps"][0], gpu["host_reads"][0]):
         fields = ", ".join(f'"{name}"' for name in one)
         assert f"{{{fields}}}" in text
     assert "gpu" not in report(model)

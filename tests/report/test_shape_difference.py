@@ -1,4 +1,4 @@
-"""--dump-shapes --against: what differs between two models, and where it begins."""
+"""--dump-shapes --against: the differences of two models, and the first of them."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.report import annotated_model
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# A U-Net's ends, and a layer behind them.
+# A U-Net's ends, and a layer after them.
 MODEL = """
 <ir_version: 10, opset_import: ["" : 20]>
 small (float[N, 4, D, H] x) => (z) <float[4] scales = {1, 1, 2, 2}> {
@@ -78,7 +78,7 @@ def test_a_node_that_was_put_in(before: Path, tmp_path: Path) -> None:
     lines = table(after, before)
     assert "+ Relu 'new' (2)" in lines
     assert "    out c float32[N, 4, D, H]" in lines
-    assert lines[-1] == "3 nodes alike, 1 differ (of which 1 by themselves), 0 gone, 1 new"
+    assert lines[-1] == "3 nodes alike, 1 differ (1 of them by themselves), 0 gone, 1 new"
     assert "- Relu 'new' (2)" in table(before, after)
 
 

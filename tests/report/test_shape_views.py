@@ -156,3 +156,27 @@ def test_a_compile_names_all_faults_with_their_lines(tmp_path: Path) -> None:
     assert "node 'first' (MatMul, monai/networks/blocks/dynunet_block.py:100 in head): " in error
     assert "node 'second' (Add): " in error
     assert not (tmp_path / "model.so").exists()
+
+
+BAKED = """
+<ir_version: 10, opset_import: ["" : 20]>
+small (float[N, 1, D, H] x) => (y) <int64[4] sizes = {3, 1, 32, 32}> {
+  [up] b = Resize <mode = "nearest"> (x, , , sizes)
+  [join] y = Concat <axis = 1> (x, b)
+}
+"""
+
+
+def test_a_dim_that_is_declared_free_and_takes_one_size(tmp_path: Path) -> None:
+    model = annotated_model.save(BAKED, tmp_path / "model.onnx", {"join": "decoder.join"})
+    done = run(model, "--dump-shapes")
+    assert "input   x float32[3, 1, 32, 32]  (the file declares [N, 1, D, H])" in done.stdout
+    assert (
+        "a size is baked into the model: N must be 3, and the file declares it free (node 'join' (Concat, "
+        in done.stderr
+    )
+    assert "a size is baked into the model: D, H must be 32, and the file declares them free (" in done.stderr
+    assert dump(model)["inputs"][0]["declared"] == ["N", 1, "D", "H"]
+    given = run(model, "--dump-shapes", "--dim", "N=3", "--dim", "D=32", "--dim", "H=32")
+    assert "declares" not in given.stdout
+    assert "baked" not in given.stderr

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from models.tensor_files import Array
 from onnxc import abi, dtypes, library
 from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HOST_TO_DEVICE, Hip
-from tests.models.tensor_files import Array
 
 CPU, HIP = 0, 1
 PAGE = mmap.PAGESIZE
-# Where a value begins: far from each element type's size, at the first byte of its memory, or so that it ends with it.
+# The beginning of a value: far from each element type's size, at the first byte of its memory, or so that it ends with
+# it.
 PLACES = ("apart", "start", "end")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -26,12 +27,12 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
 
 def alignment_of(array: Array) -> int:
-    """What the ABI asks of an array's address."""
+    """The ABI's demands on an array's address."""
     return min(array.dtype.itemsize, 8)
 
 
 class Memory(ABC):
-    """Of one value: `size` bytes that begin at `address`."""
+    """The memory of one value: `size` bytes that begin at `address`."""
 
     address: int
 
@@ -57,7 +58,7 @@ class HostMemory(Memory):
         assert _libc.mprotect(self._begin, pages * PAGE, mmap.PROT_READ | mmap.PROT_WRITE) == 0
         ctypes.memset(self._begin, 0x5A, pages * PAGE)
         last = (self._end - size) // alignment * alignment
-        # Of all such addresses the last that is no multiple of twice the alignment.
+        # The last of all such addresses that is not a multiple of twice the alignment.
         apart = last if last // alignment % 2 else last - alignment
         self.address = {"apart": apart, "start": self._begin, "end": last}[place]
 

@@ -1,4 +1,7 @@
-// What a model.so says of itself, and how instances are made of it.
+// The model.so's facts about itself, and how instances are made of it.
+#include <cstdlib>
+#include <string>
+
 #include "runtime/loaded_model.h"
 
 namespace onnxc {
@@ -59,15 +62,29 @@ TEST(Create, RefusesWhatItCannotDo) {
   onnxc_options options = {};
   options.threads = -1;
   EXPECT_EQ(refuse(options, ONNXC_INVALID_ARGUMENT),
-            "onnxc_options.threads is -1, and it ranges from 0 (let the library choose) to 1024");
+            "the number of threads is -1, and it ranges from 0 (left to the model) to 1024");
   options = {};
   options.device = ONNXC_HIP;
-  EXPECT_EQ(refuse(options, ONNXC_UNSUPPORTED_DEVICE),
-            "this model was compiled for 'cpu x86-64' and has no code for device 1; compile it with --target hip (or "
-            "cpu,hip) to run it on a GPU");
+  EXPECT_EQ(
+      refuse(options, ONNXC_UNSUPPORTED_DEVICE),
+      "this model was compiled for 'cpu x86-64' and has no code for a GPU; compile it with --target hip (or cpu,hip) "
+      "to run it on one");
   options = {};
   options.flags = 64;
   EXPECT_EQ(refuse(options, ONNXC_INVALID_ARGUMENT), "onnxc_options.flags has unknown bits: 0x40");
+  const auto with_variable = [&](const char* name, const char* value) {
+    setenv(name, value, 1);
+    const std::string text = refuse({}, ONNXC_INVALID_ARGUMENT);
+    unsetenv(name);
+    return text;
+  };
+  for (const char* value : {"x", "0", "-2", "1025", "4x", "4,2", " "})
+    EXPECT_EQ(with_variable("ONNXC_THREADS", value), "the environment variable ONNXC_THREADS is '" +
+                                                         std::string(value) +
+                                                         "'; a number of threads from 1 to 1024 is expected");
+  for (const char* value : {"x", "1.5", "-"})
+    EXPECT_EQ(with_variable("ONNXC_SEED", value),
+              "the environment variable ONNXC_SEED is '" + std::string(value) + "'; an integer is expected");
   char error[8];
   EXPECT_EQ(model->create(nullptr, nullptr, error, sizeof error), ONNXC_INVALID_ARGUMENT);
   EXPECT_STREQ(error, "the pla");

@@ -64,7 +64,7 @@ std::vector<Wrong> wrong_values() {
       {"kind", [](FakeRun& v) { v.values[0].kind = ONNXC_SEQUENCE; }, ONNXC_WRONG_KIND,
        "input 0 'x': expected a tensor (kind 0), found kind 1"},
       {"device", [](FakeRun& v) { v.values[2].device = ONNXC_HIP; }, ONNXC_UNSUPPORTED_DEVICE,
-       "output 0 'y': its data is on device 1, and this instance runs on the CPU"},
+       "output 0 'y': its data is on a GPU, and the model is to run on the CPU"},
       {"extension", [](FakeRun& v) { v.values[2].extension = &v; }, ONNXC_INVALID_ARGUMENT,
        "output 0 'y': extension is not null: zero the onnxc_value before setting its fields"},
       {"rank", [](FakeRun& v) { v.values[0].rank = 1; }, ONNXC_WRONG_RANK,
@@ -91,7 +91,7 @@ std::vector<Wrong> wrong_values() {
        "output 0 'y': data is null"},
       {"misaligned", [](FakeRun& v) { v.values[1].data = reinterpret_cast<char*>(v.k.data()) + 1; },
        ONNXC_INVALID_ARGUMENT,
-       "input 1 'k?': data lies 1 byte behind a multiple of 4, and a float32 needs one: copy the tensor to aligned "
+       "input 1 'k?': data lies 1 byte past a multiple of 4, and a float32 needs one: copy the tensor to aligned "
        "memory"},
       {"output_dims", [](FakeRun& v) { v.values[2].rank = 2, v.values[2].dims = other; }, ONNXC_WRONG_DIMS,
        "output 0 'y': dims is 4x4, and with these inputs the model gives 3x4"},

@@ -75,8 +75,8 @@ TEST(MemoryPlan, GapsAreFilledTightly) {
 }
 
 TEST(MemoryPlan, TheFullestStepComesFirst) {
-  // By size the second would stand at 0 and the last above it, which leaves 256 bytes below for the other two, 384 at
-  // once.
+  // In the order of size the second would stand at 0 and the last above it, which leaves 256 bytes below for the other
+  // two, 384 at once.
   std::vector<PlannedBuffer> buffers = {{192, 0, 1, -1}, {256, 3, 4, -1}, {192, 1, 2, -1}, {256, 2, 4, -1}};
   EXPECT_EQ(plan(buffers), 512);
   expect_sound(buffers, 512);

@@ -1,4 +1,4 @@
-"""Tensors of the caller that are aligned to their elements and no more, at the ends of pages that nobody may touch: on
+"""Tensors of the caller that are aligned to their elements and no more, at the ends of pages that nobody may touch. On
 both targets each output is the same to the bit as from memory of numpy's, and nothing beside it is written."""
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from onnxc import dtypes
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, PLACES, AbiError, Model, Value
 
@@ -62,7 +62,7 @@ class Graph:
 
 
 def every_type() -> Graph:
-    """What only moves elements, and a nest that reads two tensors, of each type that a tensor can have."""
+    """Models that only move elements, and a nest that reads two tensors, of each type that a tensor can have."""
     graph = Graph()
     condition = np.arange(7 * 9).reshape(7, 9) % 3 == 0
     for number, dtype in dtypes.NUMPY_TYPES.items():
@@ -77,8 +77,9 @@ def every_type() -> Graph:
 
 
 def kernels(dtype: Any, has_merged_loads: bool = True) -> Graph:
-    """The kernels that read a caller's tensor as it lies, with odd sizes and with whole vectors. Of odd sizes the GPU's
-    compiler merges loads of neighbours in loops, so that they are aligned to an element whatever the tensor is."""
+    """The kernels that read a caller's tensor as it lies, with odd sizes and with whole vectors. With odd sizes the
+    GPU's compiler merges loads of neighbours in loops, so that they are aligned to an element whatever the tensor
+    is."""
     graph = Graph()
 
     def value(*shape: int, seed: int = 0) -> Array:
@@ -234,9 +235,7 @@ def test_what_is_not_aligned_to_its_elements_is_refused(device: int, tmp_path: P
             model.run(instance, [values["input"]], [values["output"]])
         assert refused.value.status == INVALID_ARGUMENT
         assert f"{role} 0 '" in str(refused.value)
-        assert "data lies 2 bytes behind a multiple of 4, and a float32 needs one: copy the tensor" in str(
-            refused.value
-        )
+        assert "data lies 2 bytes past a multiple of 4, and a float32 needs one: copy the tensor" in str(refused.value)
         value.value.data -= 2
     model.run(instance, [values["input"]], [values["output"]])
     model.destroy(instance)

@@ -1,6 +1,6 @@
-"""What a caller may combine: places of values, graphs, the stream of a run and a capture of it, a second instance that
-runs in between, and poisoned memory. Each combination gives the results of a plain run, or is refused by name and
-leaves all as it was."""
+"""The caller's choices: places of values, graphs, the stream of a run and a capture of it, a second instance that runs
+in between, and poisoned memory. Each combination gives the results of a plain run, or is refused by name and leaves all
+as it was."""
 
 import ctypes
 import itertools
@@ -13,12 +13,12 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from onnxc import abi
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import model
 from tests.gfx942sim.hip_host import Hip
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, AbiError, Model, Value
 
@@ -76,7 +76,7 @@ COMBINATIONS = [
 
 
 def inputs_of(run: int) -> Array:
-    """Of several sizes in turn; the largest first, so that later ones need no more memory."""
+    """Runs with several sizes in turn; the largest first, so that later ones need no more memory."""
     return random((5, 3, 5, 4)[run % 4], 32, seed=run)
 
 
@@ -97,7 +97,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(file: Path) -> dict[tuple[int, int], list[Array]]:
-    """By target and run."""
+    """Keyed by target and run."""
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONNXC_HIP_LIBRARY", str(onnxc_commands.SIMULATOR))

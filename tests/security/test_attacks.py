@@ -1,7 +1,8 @@
 """Attacks and crashes that other tools had, each as a case: refused with a clear error, or rightly accepted.
 
-What was found in ONNX, onnxruntime, TensorFlow, OpenVINO, llama.cpp, TVM, Triton and MONAI, numbered by CVE or issue in
-the order of a list of 38; those that need a run stand in the tests that run. A small file costs at most a second of processor time and 256 MiB, without clang.
+Attacks that were found in ONNX, onnxruntime, TensorFlow, OpenVINO, llama.cpp, TVM, Triton and MONAI, numbered by CVE or
+issue in the order of a list of 38; those that need a run stand in the tests that run. A small file costs at most a
+second of processor time and 256 MiB, without clang.
 """
 
 # A case is a line.
@@ -141,7 +142,7 @@ def strings(text: str) -> onnx.ModelProto:
 @dataclass(frozen=True)
 class Attack:
     build: Callable[[], onnx.ModelProto | bytes]
-    says: str | None  # of the error; None where the model is rightly accepted
+    says: str | None  # of the error; None if the model is rightly accepted
 
 
 def scatter(*places: int) -> onnx.ModelProto:
@@ -149,7 +150,7 @@ def scatter(*places: int) -> onnx.ModelProto:
 
 
 CODE = '*/ int main(){system("id");} /*\n#include "/etc/passwd"\n\\\n??/\n"; }'
-# By number and name.
+# Keyed by number and name.
 ATTACKS = {
     "01 parent folder": Attack(lambda: external("../secret.bin"), "refused"),
     "02 parent folder behind a name": Attack(lambda: external("a/../../secret.bin"), "refused"),
@@ -215,7 +216,7 @@ def folder(tmp_path: Path) -> Path:
     return inside
 
 
-# Runs a command; behind what it says: a line with its exit code, its processor time in seconds, its peak in KiB.
+# Runs a command; after its output: a line with its exit code, its processor time in seconds, its peak in KiB.
 MEASURE = """
 import os, subprocess, sys
 process = subprocess.Popen(sys.argv[1:])

@@ -1,7 +1,8 @@
 """A compiled model reads only its tensors: operators whose dims are free, given sizes that do not fit each other.
 
 Each operator is compiled once, every dim a symbol of its own, and run with sizes that mean something, which must give
-what onnxruntime gives, and with sizes that do not, which must be refused with the node's name before a kernel runs.
+what onnxruntime gives. It is also run with sizes that do not, which must be refused with the node's name before a
+kernel runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,9 +15,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.compare import mismatch
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -27,7 +28,7 @@ KINDS = {"f": np.float32, "i": np.int64, "b": np.bool_, "u": np.uint8}
 
 @dataclass(frozen=True)
 class Free:
-    """An operator on inputs of free dims: of each the letter of its type and its rank, or its dims where some are known
+    """An operator on inputs of free dims: for each the letter of its type and its rank, or its dims if some are known
     (-1: free), or an array that is constant."""
 
     operator: str
@@ -405,7 +406,7 @@ FIXED: dict[str, tuple[str, list[Array], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("is_constant", [False, True], ids=["inputs", "constants"])
 def test_fixed_dims(tmp_path: Path, name: str, is_constant: bool) -> None:
-    """What is known to be wrong is refused when it is compiled, also where the operator could be computed then."""
+    """Values known to be wrong are refused when the model is compiled, even if the operator could be computed then."""
     operator, arrays, attributes = FIXED[name]
     names = [f"x{i}" for i in range(len(arrays))]
     given = 0 if is_constant else 1

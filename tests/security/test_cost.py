@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.onnxc_commands import BINARIES
 
 pytestmark = pytest.mark.usefixtures("commands")
-SECONDS = 60  # where a usual run takes one or two: the machine may be busy
+SECONDS = 60  # a usual run takes one or two: the machine may be busy
 
 
 def model(
@@ -110,8 +110,8 @@ def attentions(count: int) -> onnx.ModelProto:
 
 
 def merged_rows(count: int) -> onnx.ModelProto:
-    """Sums with tensors of another batch and length, after each of which the rows of all batches become one batch: each
-    size is a product of sizes that were broadcast, and is broadcast again."""
+    """Sums with tensors of another batch and length; after each the rows of all batches become one batch: each size is
+    a product of sizes that were broadcast, and is broadcast again."""
     nodes = []
     for i in range(count):
         nodes += [
@@ -154,7 +154,7 @@ def windows(count: int, *, size: bool = False) -> onnx.ModelProto:
     return built
 
 
-# What comes first, an option or what the error says; the model; and the exit codes that are right.
+# For each case: the model, the options, the exit code, and words that the error must have.
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, bytes]] = {
     "relu": (lambda: chain("Relu", 10_000), ("--dump-shapes",), 0, b""),
     "sin": (lambda: chain("Sin", 2_000), ("--emit", "ir", "-o", "out"), 0, b""),

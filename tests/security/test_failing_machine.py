@@ -3,7 +3,7 @@ good: a status or an error, the old output whole, and nothing left behind.
 
 tests/security/failing_machine.c is what fails, and lacking_machine.c what is not there. The former counts from the
 moment at which the model is opened: what fails before main begins is the loader's. An allocation that fails within
-ONNX's library, where it makes its schemas, ends the compiler by a signal: known, and expected here.
+ONNX's library when it makes its schemas, ends the compiler by a signal: known, and expected here.
 """
 
 import errno
@@ -50,7 +50,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A convolution with a function behind it, and constants to fold."""
+    """A convolution with a function after it, and constants to fold."""
     weights = np.random.default_rng(0).standard_normal((4, 2, 3, 3)).astype(np.float32)
     nodes = [
         helper.make_node("Add", ["w", "w"], ["w2"]),
@@ -134,7 +134,7 @@ def test_run(model: Path, failing: Path, tmp_path: Path, function: str, error: i
 
 @dataclass(frozen=True)
 class Lack:
-    """compiled, run: what the commands say in exit code 1; nothing where they do without. warned: what both say first.
+    """compiled, run: what the commands say in exit code 1; nothing if they do without. warned: what both say first.
     closed: a standard stream. preloaded: what lacking_machine.c takes away."""
 
     compiled: str = ""

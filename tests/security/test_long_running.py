@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.onnxc_commands import BINARIES, REPOSITORY, compile_model
 
 pytestmark = pytest.mark.usefixtures("commands")

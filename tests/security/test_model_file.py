@@ -14,8 +14,8 @@ from tests.onnxc_commands import BINARIES, REPOSITORY
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# What a model asks of libc, at most: memory, threads, time, the environment, and files that tell how many CPUs it may
-# use. No file is written, no program started, no socket opened, nothing printed.
+# The functions of libc that a model may use: memory, threads, time, the environment, and files that tell how many CPUs
+# it may use. No file is written, no program started, no socket opened, nothing printed.
 IMPORTS = {
     "malloc", "free", "aligned_alloc", "mmap", "munmap", "madvise",
     "memcpy", "memmove", "memset", "bcmp", "vsnprintf",
@@ -23,9 +23,9 @@ IMPORTS = {
     "sched_yield", "syscall", "clock_gettime",
     "getpid", "getenv", "open", "read", "close", "__errno_location",
 }  # fmt: skip
-# Of what the linker's own start files may ask for, where it is there.
+# Functions that the linker's own start files may ask for, if they are there.
 WEAK = {"__cxa_finalize", "__gmon_start__", "__register_frame_info", "__deregister_frame_info"}
-# Functions of numbers alone, for the operators that onnxc has no code of its own for.
+# Functions of only numbers, for the operators that onnxc has no code of its own for.
 OF_MATH = re.compile(r"(a?(sin|cos|tan)h?|exp|log|log1p|expm1|pow|fmod|erf|ceil|floor|rint)f?")
 # Numbers in strings and strings of numbers, in the "C" locale.
 OF_STRINGS = {"newlocale", "uselocale", "strtod_l", "snprintf", "memcmp", "strlen"}

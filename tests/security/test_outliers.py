@@ -23,7 +23,7 @@ FARTHEST = 8  # no tile is larger
 def test_an_outlier_spoils_its_surroundings_by_little(tmp_path: Path, spatial: tuple[int, ...], march: str) -> None:
     rng = np.random.default_rng(len(spatial))
     channels, rank = 64, len(spatial)
-    stride = 1 if march == "native" else 2  # where Winograd gains less, digits gain more
+    stride = 1 if march == "native" else 2  # if Winograd gains less, digits gain more
     weights = (rng.standard_normal((channels, channels, *[3] * rank)) / np.sqrt(channels * 3**rank)).astype(np.float32)
     x = rng.standard_normal((1, channels, *spatial)).astype(np.float32)
     place = tuple(size // 2 for size in spatial)

@@ -1,5 +1,5 @@
-"""No output replaces an input: every pair of an input and an output of each command and Python function, where both are
-one file by its path, another spelling, a symbolic link or a hard link. Nothing is read, made or changed then.
+"""No output replaces an input: every pair of an input and an output of each command and Python function that are one
+file by its path, another spelling, a symbolic link or a hard link. Nothing is read, made or changed then.
 
 A command's rows are complete: each option of --help that names a file is in one of them.
 """
@@ -99,7 +99,7 @@ def refuse(words: Words, folder: Path, options: tuple[str, str]) -> None:
 
 
 def save_model(file: Path, data: str) -> Path:
-    """y = x * k, where k lies in another file."""
+    """y = x * k; k lies in another file."""
     model = helper.make_model(
         helper.make_graph(
             [helper.make_node("Mul", ["x", "k"], ["y"])],

@@ -1,4 +1,5 @@
-"""The process itself: what it may overwrite, where its messages cannot go, and what it leaves when it is ended."""
+"""The process itself: files that it may overwrite, messages that cannot be written, and what it leaves when it is
+ended."""
 
 import os
 import resource
@@ -20,7 +21,7 @@ ONNXC = str(BINARIES / "onnxc")
 
 
 def save(folder: Path, *, external: bool = False) -> Path:
-    """A convolution, its weights in a file of their own where `external`, and a tensor that nothing needs."""
+    """A convolution, its weights in a file of their own if `external`, and a tensor that nothing needs."""
     weights = np.ones((8, 4, 3, 3), np.float32)
     graph = helper.make_graph(
         [helper.make_node("Conv", ["x", "w"], ["y"], name="conv1")],
@@ -120,7 +121,7 @@ def test_a_sparse_tensor_does_not_grow_without_bound(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
     done = run(tmp_path / "m.onnx", "-o", tmp_path / "m.so")
     assert done.returncode == 1
-    assert b"[300000000] needs 1200000000 bytes for 1 elements that are not 0" in done.stderr
+    assert b"[300000000] needs 1200000000 bytes for 1 element that are not 0" in done.stderr
 
 
 def test_limit_on_the_size_of_files(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def attempts(model: Path, hostile: Path, *options: str) -> dict[str, set[str]]:
-    """What each attempt of the compiler came to."""
+    """The outcome of each attempt of the compiler."""
     other = model.parents[1] / "other"
     other.mkdir()
     for name in ("secret", "cut", "removed"):
@@ -111,7 +111,7 @@ def test_what_a_compile_needs_is_in_reach(model: Path) -> None:
 
 @pytest.mark.parametrize("options", [["--compiler", "zig"], ["--glibc", "2.28"]])
 def test_the_compiler_of_a_python_environment_is_found(model: Path, options: list[str]) -> None:
-    """Where the sandbox lets nobody search: a program that takes its place ends with words of its own."""
+    """The sandbox lets nobody search: a program that takes its place ends with words of its own."""
     zig = model.parents[1] / "venv" / "lib" / "python3.12" / "site-packages" / "ziglang" / "zig"
     zig.parent.mkdir(parents=True)
     zig.write_text("#!/bin/sh\necho this is the one of the environment >&2\nexit 1\n")

@@ -52,7 +52,7 @@ def test_names(tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
     done = subprocess.run([BINARIES / "onnxc", "model.onnx", *options], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode in (0, 1, 2), done.stderr[:1000]
     for stream in (done.stdout, done.stderr):
-        text = stream.decode()  # fails where it is no UTF-8
+        text = stream.decode()  # fails if it is not UTF-8
         bad = [c for c in text if (c < " " and c != "\n") or c == "\x7f" or c in "\u202e\u2028"]
         assert not bad, text[:1000]
         assert not any(line.startswith("rule    everything") for line in text.splitlines())

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <vector>
 
 namespace onnxc {
@@ -24,6 +25,14 @@ TEST(ListText, TenEntriesAndACount) {
 
 TEST(ListText, ALineForEach) {
   EXPECT_EQ(list_text(numbers(12), "\n  "), "1\n  2\n  3\n  4\n  5\n  6\n  7\n  8\n  9\n  10\n  and 2 more");
+}
+
+TEST(ListText, TheNearestWord) {
+  const std::array<std::string, 3> known = {"--report", "--dim", "--march"};
+  EXPECT_EQ(nearest_word("--reprot", known), "--report");
+  EXPECT_EQ(nearest_word("--mar", known), "--march");
+  EXPECT_EQ(nearest_word("--dimension", known), "--dim");
+  EXPECT_EQ(nearest_word("--xyzzy", known), "");
 }
 
 }  // namespace

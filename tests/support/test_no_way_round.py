@@ -7,7 +7,7 @@ import pytest
 
 from tests.onnxc_commands import REPOSITORY
 
-# What may not be written, where it may (the start of a path under src/), and where to go instead.
+# The forbidden texts, the files that may have them (the start of a path under src/), and the better way.
 RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "files": (
         r"\b(?:std::)?(?:[io]?fstream|fopen|freopen|mkstemp|mkdtemp|tmpfile|mmap|unlink)\b\s*[({ ]",
@@ -25,6 +25,21 @@ RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
         "frontend/file/tensor_data.h",
     ),
     "protobuf": (r'#include [<"](?:onnx/|google/protobuf)', ("frontend/",), "frontend/import.h"),
+    # Passes ask the target what follows from its machine.
+    "machines": (
+        r'#include "machine/|get(?:_if)?<(?:CpuMachine|machine::GpuMachine)>|target\.name ==',
+        (
+            "machine/",
+            "codegen/",
+            "toolchain/",
+            "passes/lowering/target.h",
+            "compile",
+            "command",
+            "options.h",
+            "pipeline/",
+        ),
+        "passes/lowering/target.h",
+    ),
     "escapes for C": (r"\\\\%03o|\\\\\{:03o\}|std::quoted", ("support/text.cpp",), "support/text.h"),
 }
 

@@ -10,7 +10,7 @@
 namespace onnxc {
 namespace {
 
-// What model files have been made to hold, to break out of the place where such text is written.
+// The texts in model files that were made to break out of the place where such text is written.
 const std::vector<std::string>& hostile_texts() {
   static const std::vector<std::string> texts = {
       "",

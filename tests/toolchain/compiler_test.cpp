@@ -15,7 +15,7 @@ namespace {
 
 using testing::ElementsAre, testing::HasSubstr, testing::ThrowsMessage;
 
-// A PATH with these programs alone; the environment is put back at the end.
+// A PATH with only these programs; the environment is put back at the end.
 class Programs {
  public:
   Programs() {
@@ -78,11 +78,51 @@ TEST(FindCompiler, ZigWhereThereIsNoClangOrAGlibcIsAskedFor) {
 
 TEST(FindCompiler, WhatIsAskedForByName) {
   Programs programs;
+  for (const char* name : {"clang++-23", "opt/clang", "opt/zig"}) programs.add(name);
+  const std::string clang = programs.path() / "opt/clang", zig = programs.path() / "opt/zig";
   EXPECT_THAT(find_compiler({.compiler = "clang++-23", .glibc = {}}).linker, "lld-23");
-  setenv("ONNXC_CXX", "/opt/clang", 1);
-  EXPECT_THAT(find_compiler().command, ElementsAre("/opt/clang"));
-  EXPECT_THAT(find_compiler({.compiler = "/opt/zig", .glibc = {}}).command.front(), "/opt/zig");
+  setenv("ONNXC_CXX", clang.c_str(), 1);
+  EXPECT_THAT(find_compiler().command, ElementsAre(clang));
+  EXPECT_THAT(find_compiler({.compiler = zig, .glibc = {}}).command.front(), zig);
   unsetenv("ONNXC_CXX");
+}
+
+TEST(FindCompiler, WhatIsNotThereIsToldByItsName) {
+  Programs programs;
+  const auto find = [](const std::string& name) { return [=] { find_compiler({.compiler = name, .glibc = {}}); }; };
+  EXPECT_THAT(find("clang++-99"), ThrowsMessage<UsageError>("--compiler: there is no command 'clang++-99' on the PATH; "
+                                                            "apt-get install clang-19 lld-19, or pip install ziglang"));
+  EXPECT_THAT(find("/none/clang++"),
+              ThrowsMessage<UsageError>(HasSubstr("--compiler: there is no command '/none/clang++'; ")));
+  setenv("ONNXC_CXX", "gone", 1);
+  EXPECT_THAT([] { find_compiler(); },
+              ThrowsMessage<UsageError>(HasSubstr("ONNXC_CXX: there is no command 'gone' on the PATH")));
+  unsetenv("ONNXC_CXX");
+}
+
+// Zig itself takes its newest in place of one that it does not know.
+TEST(FindCompiler, AGlibcThatZigDoesNotKnow) {
+  Programs programs;
+  programs.add("zig", "#!/bin/sh\nprintf '.glibc = .{\\n \"2.2.5\",\\n \"2.44.0\",\\n}'\n");
+  const auto find = [](const std::string& glibc) {
+    return [=] { return find_compiler({.compiler = {}, .glibc = glibc}); };
+  };
+  EXPECT_EQ(find("2.44")().glibc, "2.44");
+  EXPECT_THAT(find("2.45"), ThrowsMessage<UsageError>("--glibc 2.45: '" + (programs.path() / "zig").string() +
+                                                      "' has glibc up to 2.44"));
+  programs.add("zig");  // one that says nothing
+  EXPECT_EQ(find("2.99")().glibc, "2.99");
+}
+
+TEST(CompilesLibrariesFirst, ZigWithAnEmptyCache) {
+  const TemporaryFolder cache("test");
+  const Compiler zig{Compiler::Kind::zig, {"zig", "c++"}, "", "2.28"};
+  setenv("ZIG_GLOBAL_CACHE_DIR", cache.path().c_str(), 1);
+  EXPECT_TRUE(compiles_libraries_first(zig));
+  EXPECT_FALSE(compiles_libraries_first({}));
+  make_folder(cache.path() / "o");
+  EXPECT_FALSE(compiles_libraries_first(zig));
+  unsetenv("ZIG_GLOBAL_CACHE_DIR");
 }
 
 TEST(FindCompiler, SaysWhatToDoWhereNothingFits) {

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -88,7 +88,7 @@ def test_each_level_gives_the_same_results(tmp_path: Path, monkeypatch: pytest.M
             [expected] = open_session(model).run(None, {"x": x})
             y = run(shared_object, x, tmp_path / "run")
             np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-6)
-            # The level's code is what a file for it alone has.
+            # The level's code is what a file only for it has.
             np.testing.assert_array_equal(y, run(alone, x, tmp_path / "alone"))
 
 

@@ -25,7 +25,7 @@ OLD = [
     "oclc_isa_version_90a",
 ]
 MODEL = '<ir_version: 9, opset_import: ["" : 18]> m (float[9] x) => (float[9] y) { e = Exp (x) y = Sqrt (e) }'
-# What the model asks of a library that has dropped its switches.
+# The functions that the model asks of a library that has dropped its switches.
 NEW_OCML = """
 float __ocml_exp_f32(float a) { return __builtin_elementwise_exp(a); }
 float __ocml_sqrt_f32(float a) { return __builtin_elementwise_sqrt(a); }
@@ -81,7 +81,7 @@ def test_libraries_that_dropped_switches(model: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("place", ["llvm/bin", "lib/llvm/bin"])
 def test_a_rocm_compiles_with_its_own_clang(model: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Which alone may read its libraries."""
+    """Only that clang may read its libraries."""
     rocm = model.with_name("rocm")
     new_library(rocm / "amdgcn" / "bitcode")
     clang = rocm / place / "clang++"
@@ -93,6 +93,13 @@ def test_a_rocm_compiles_with_its_own_clang(model: Path, monkeypatch: pytest.Mon
     [called] = (rocm / "called").read_text().splitlines()
     assert "-fuse-ld=lld " in called
     assert f"{rocm}/amdgcn/bitcode/oclc_isa_version_942.bc" in called
+
+
+def test_a_rocm_that_is_not_there(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if Debian's libraries would do."""
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ROCM_PATH", "/none")
+    with pytest.raises(onnxc_commands.CommandFailure, match="ROCM_PATH is '/none', and there is no such folder"):
+        onnxc_commands.compile_model(model, model.with_name("model.so"), "--target", "hip")
 
 
 @pytest.mark.parametrize(

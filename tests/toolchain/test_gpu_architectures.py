@@ -12,10 +12,10 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from models.export import export
+from models.zoo import ROWS
 from tests import onnxc_commands
 from tests.models import code_object
-from tests.models.export import export
-from tests.models.zoo import ROWS
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -95,7 +95,7 @@ def test_nothing_spills_on_other_gpus(network: str, gpu: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_code_for_wavefronts_of_32_lanes(network: str, tmp_path: Path) -> None:
-    """By the code object's metadata and its instructions."""
+    """Reads the code object's metadata and its instructions."""
     options = ("--target", "hip", "--gpu-arch", "gfx1100")
     shared_object = onnxc_commands.compile_model(export(ROWS[network]).model, tmp_path / "model.so", *options)
     file = code_object.extract(shared_object, tmp_path / "code.co")

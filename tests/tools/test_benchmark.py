@@ -1,4 +1,4 @@
-"""make bench, on the smallest model and onnxruntime alone, and the arithmetic of its tables."""
+"""make bench, on the smallest model and only onnxruntime, and the arithmetic of its tables."""
 
 import dataclasses
 import json

@@ -17,7 +17,7 @@ def version_of(package: str) -> str:
 
 
 def test_it_is_spdx(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What SPDX 2.3 makes mandatory (clauses 6, 7, 10 and 11), and that all that is referred to is there."""
+    """The fields that SPDX 2.3 makes mandatory (clauses 6, 7, 10 and 11), and that all that is referred to is there."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     content = bill("0.1.0", "1.2.3", "4.5.6", version_of)
     assert (content["spdxVersion"], content["dataLicense"], content["SPDXID"]) == (

@@ -1,4 +1,4 @@
-"""onnxc-run --volume on NIfTI files of every form, and where its results lie in the world, by nibabel."""
+"""onnxc-run --volume on NIfTI files of every form, and the place of its results in the world, by nibabel."""
 
 import gzip
 import math
@@ -61,7 +61,7 @@ def save_form(path: Path, version: int, order: str, dtype: type = np.int16) -> P
 
 
 def set_offset(path: Path, version: int, order: str, offset: float, moved: int = 0) -> None:
-    """Writes vox_offset, and moves the voxels so many bytes behind."""
+    """Writes vox_offset, and moves the voxels so many bytes further."""
     opened: Any = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rb") as file:
         content = bytearray(file.read())
@@ -165,7 +165,7 @@ def test_a_result_of_another_resolution_lies_where_its_voxels_do(
     for form, code in zip(("sform", "qform"), codes, strict=True):
         if code and "--labels" not in words:
             assert_places(result.get_fdata(), scan_places(scan, result, form), margin=1)
-    if "--labels" not in words:  # what nibabel takes, also where neither has a code
+    if "--labels" not in words:  # as nibabel takes it, even if neither has a code
         places = np.linalg.inv(scan.affine) @ result.affine
         assert_places(result.get_fdata(), np.asarray(places), margin=1)
 

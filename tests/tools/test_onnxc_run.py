@@ -82,7 +82,8 @@ def test_files_of_float32_are_rounded_to_the_input(dtype: str, tmp_path: Path) -
 
 
 def test_verifies_a_group_normalization_that_is_written_as_nodes(tmp_path: Path) -> None:
-    """What PyTorch exports; the compiler finds the operator in it, and keeps other sums than the nodes do."""
+    """The nodes that PyTorch exports; the compiler finds the operator in them, and keeps other sums than the nodes
+    do."""
     nodes = [
         helper.make_node("Reshape", ["x", "groups"], ["grouped"]),
         helper.make_node("InstanceNormalization", ["grouped", "ones", "zeros"], ["normal"], name="norm"),
@@ -118,9 +119,9 @@ def test_expectations_decide_the_exit_code(inputs: list[str], tmp_path: Path) ->
     expected = ["--expect", f"y={tmp_path / 'y.npy'}", "--expect", f"z={tmp_path / 'z.npy'}"]
     done = run(*inputs, *expected, code=4)
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("output 'y': 1 of 12 elements differ; worst at [1, 2]: 48, expected 48.5 (")
+    assert lines[0].startswith("output 'y': 1 of 12 elements differs; worst at [1, 2]: 48, expected 48.5 (")
     assert lines[1].startswith("output 'z': equal (")
-    assert lines[2] == "FAILED: 1 of 2 outputs differ"
+    assert lines[2] == "FAILED: 1 of 2 outputs differs"
     run(*inputs, *expected, "--atol", "z:0.5", code=4)
     assert run(*inputs, *expected, "--atol", "y:0.5").stdout.endswith("PASSED: 2 outputs equal\n")
     result = json.loads(run(*inputs, *expected, "--json", code=4).stdout)
@@ -164,8 +165,27 @@ def test_onnx_test_layout(tmp_path: Path) -> None:
     ]
     assert done.stdout.endswith("PASSED: 6 outputs equal\n")
     (folder / "output_0.pb").write_bytes(numpy_helper.from_array(T).SerializeToString())
-    assert run(tmp_path, code=4).stdout.endswith("FAILED: 1 of 6 outputs differ\n")
-    assert run(folder, code=4).stdout.endswith("FAILED: 1 of 2 outputs differ\n")
+    assert run(tmp_path, code=4).stdout.endswith("FAILED: 1 of 6 outputs differs\n")
+    assert run(folder, code=4).stdout.endswith("FAILED: 1 of 2 outputs differs\n")
+
+
+def test_a_folder_without_tests_is_told_by_its_first_file(tmp_path: Path) -> None:
+    message = run(tmp_path, code=1).stderr
+    assert (
+        f"there is no '{tmp_path / 'input_0.pb'}', nor the same as .npy; a folder of tests has a file for each"
+        in message
+    )
+
+
+def test_a_model_that_a_volume_took() -> None:
+    command = [str(BINARIES / "onnxc-run"), "--volume", "ct.nii.gz", str(MODEL), "--window", "8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert (
+        "MODEL is required; --volume takes all words that follow it, so that the model stands before it" in done.stderr
+    )
+    without = subprocess.run(command[:1], capture_output=True, text=True, timeout=60, check=False)
+    assert without.stderr == "onnxc-run: error: MODEL is required (onnxc-run --help lists the options)\n"
 
 
 def test_trace_writes_every_tensor(inputs: list[str], tmp_path: Path) -> None:
@@ -236,7 +256,7 @@ def test_memory_of_given_dims() -> None:
         ([], 2, "input 'x' has no value: give --input x=FILE.npy, or --random SEED"),
         (["--input", "w=a.npy"], 2, "--input w=a.npy: expected NAME=FILE with one of the names"),
         (["--input", "x=missing.npy"], 1, "missing.npy"),
-        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for device 1"),
+        (["--random", "1", "--dim", "N=3", "--device", "hip"], 1, "has no code for a GPU"),
         (
             ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
             2,
@@ -244,7 +264,7 @@ def test_memory_of_given_dims() -> None:
         ),
         (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
-        (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dims are given"),
+        (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dim is given"),
         (["--no-such-option"], 2, "there is no option '--no-such-option'"),
         (["--randon", "1"], 2, "there is no option '--randon'; did you mean --random?"),
     ],
@@ -253,6 +273,21 @@ def test_mistakes(arguments: list[str], code: int, message: str, tmp_path: Path)
     done = run(*arguments, code=code)
     assert message in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("ONNXC_THREADS", "x", "a number of threads from 1 to 1024 is expected"),
+        ("ONNXC_SEED", "x", "an integer is expected"),
+    ],
+)
+def test_a_variable_with_an_impossible_value(
+    variable: str, value: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    message = run("--random", "1", "--dim", "N=3", code=2).stderr
+    assert f"the environment variable {variable} is '{value}'; {expected}" in message
 
 
 def test_debians_hip_finds_no_gpu() -> None:
@@ -328,7 +363,7 @@ def test_wrong_files(tmp_path: Path) -> None:
 def test_files_that_are_no_model(tmp_path: Path) -> None:
     (tmp_path / "a.so").write_text("hello")
     found = run(model=tmp_path / "a.so", code=1).stderr
-    assert "is no shared object" in found
+    assert "is not a shared object" in found
     assert "compile the model first, as onnxc model.onnx -o model.so" in found
     (tmp_path / "a.onnx").write_text("hello")
     found = run(model=tmp_path / "a.onnx", code=1).stderr

@@ -1,4 +1,4 @@
-"""tools/operator_benchmark.py: what it measures is what onnxruntime computes, also where all dims are free."""
+"""tools/operator_benchmark.py: what it measures is what onnxruntime computes, even if all dims are free."""
 
 import numpy as np
 import pytest

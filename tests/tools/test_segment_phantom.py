@@ -20,7 +20,7 @@ def test_onnxc_and_monai_give_the_same_labels(tmp_path: Path, monkeypatch: pytes
     image: Any = nibabel.load(tmp_path / "labels.nii.gz")
     labels = np.asarray(image.dataobj)
     assert labels.shape == segment_phantom.SIZE
-    assert len(np.unique(labels)) >= 3  # not one class everywhere, where equality would say little
+    assert len(np.unique(labels)) >= 3  # not one class everywhere, for which equality would say little
     with Image.open(tmp_path / "slices.png") as image:
         colours = {colour for _, colour in image.convert("RGB").getcolors(1 << 24) or []}
     assert len(colours) > 100

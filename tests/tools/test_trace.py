@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from models import tensor_files
+from models.tensor_files import Array
 from tests import compare, onnxc_commands
-from tests.models import tensor_files
-from tests.models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 
 DEMO = onnxc_commands.REPOSITORY / "tests" / "demo"

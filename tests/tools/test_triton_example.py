@@ -1,4 +1,4 @@
-"""The model repository for Triton's Python backend. The server's module of that backend is no package of PyPI: a
+"""The model repository for Triton's Python backend. The server's module of that backend is not a package of PyPI: a
 stand-in has what the example uses of it, by the names and arguments of the backend's documentation."""
 
 import importlib

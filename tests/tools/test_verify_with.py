@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -64,7 +66,7 @@ def test_each_tensor_of_the_model_is_compared(model: Path, tmp_path: Path) -> No
     done = json.loads(verify(compiled, model, "--json").stdout)
     assert done["with"].startswith("onnxruntime 1.")
     assert done["passed"]
-    assert done["compared"] == 4  # a, b, c and y; what Softmax keeps between its loops is no tensor of the model
+    assert done["compared"] == 4  # a, b, c and y; the sums between Softmax's loops are not a tensor of the model
     assert done["first_tensor"] is None
     assert "PASSED: 4 tensors equal those of onnxruntime 1." in verify(compiled, model).stdout
 
@@ -131,3 +133,17 @@ def test_outputs_are_those_that_the_nodes_give(model: Path) -> None:
     """Neither an input nor a weight nor a name that is not there, and none twice."""
     outputs = reference.with_outputs(onnx.load(model), ["x", "y", "w", "a", "nothing", "a"]).graph.output
     assert [output.name for output in outputs] == ["y", "a"]
+
+
+def test_a_terminal_sees_how_far_the_reference_is(model: Path, tmp_path: Path) -> None:
+    """Plain loops take minutes for a large network."""
+    compiled = onnxc_commands.compile_model(model, tmp_path / "model.so")
+    ours, theirs = pty.openpty()
+    command = [str(BINARIES / "onnxc-run"), str(compiled), "--random", "0", "--dim", "N=3", "--verify", str(model)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, text=True, timeout=120, check=False)
+    os.close(theirs)
+    assert done.returncode == 0, done.stdout
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert re.search(r"\r\x1b\[Kat -O0: \d+ of \d+ steps, \d+%", shown), shown
+    assert "\r\x1b[K" in shown[shown.index(" steps, 100%") :]  # nothing of it stays

@@ -91,6 +91,22 @@ def test_nan_voxels_are_told(model: Path, tmp_path: Path) -> None:
     assert not np.isnan(y[:, 15:]).any()
 
 
+def test_what_means_the_volumes_own_size(model: Path, tmp_path: Path) -> None:
+    """As in Python; another negative number is refused."""
+    np.save(tmp_path / "x.npy", volume(SIZE))
+    results = []
+    for size in ("0", "-1", "x".join(map(str, SIZE))):
+        output = tmp_path / f"{size}.npy"
+        done = execute(model, "--volume", tmp_path / "x.npy", f"--window={size}", "--output", output)
+        assert done.returncode == 0, done.stderr
+        results.append(np.load(output))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+    done = execute(model, "--volume", tmp_path / "x.npy", "--window=-2", "--output", tmp_path / "y.npy")
+    assert done.returncode == 2
+    assert "--window -2: expected sizes of at least 1, or 0 or -1 for the volume's own" in done.stderr
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(model: Path, tmp_path: Path) -> None:
     ct = save_scan(tmp_path / "ct.nii.gz", volume(SIZE) * 10)
 
@@ -164,7 +180,7 @@ def test_a_window_that_the_model_does_not_take_is_told_with_the_nearest_that_it_
 
 
 def constant_network(path: Path) -> Path:
-    """x to the classes x + 1 and 5 - x: label 0 where x is at least 2."""
+    """x to the classes x + 1 and 5 - x: label 0 if x is at least 2."""
     weights = [
         numpy_helper.from_array(np.array([1, -1], np.float32).reshape(2, 1, 1, 1, 1), "w"),
         numpy_helper.from_array(np.array([1, 5], np.float32), "b"),
@@ -180,7 +196,7 @@ def constant_network(path: Path) -> Path:
 
 
 def sparse_scan(path: Path, size: tuple[int, int, int]) -> dict[tuple[int, int, int], int]:
-    """uint8, zero but for some voxels; those are given back. The file has the disk space of these alone."""
+    """uint8, zero but for some voxels; those are given back. The file has the disk space of only these."""
     generator = np.random.default_rng(0)
     places = [(0, 0, 0), (size[0] - 1, size[1] - 1, size[2] - 1)]
     places += [tuple(int(generator.integers(extent)) for extent in size) for _ in range(300)]  # type: ignore[misc]

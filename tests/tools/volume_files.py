@@ -1,4 +1,4 @@
-"""What the tests of onnxc-run --volume share: scans as files, a small model, and the command."""
+"""The shared parts of the tests of onnxc-run --volume: scans as files, a small model, and the command."""
 
 import subprocess
 from pathlib import Path

@@ -8,14 +8,14 @@
     make bench BENCH="--group networks --precision bfloat16"
 
 The engines take short turns on each model, each in a process of its own, with the same number of threads, and in
-float32 unless --precision says otherwise: bfloat16 is onnxc's option of that name beside OpenVINO's default and its
-float32; int8 is the model as onnxruntime.quantization makes it of 8 bits, for each engine. A time is the least of all
-iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is. Where the median
-of the rounds says otherwise, a line below the table says so. Machines differ: only ratios within one run mean
-anything. The error is the largest difference from a float64 run of the same model over its largest magnitude. Under
-build/bench: results.json, table.md, speed-N.png (bars by model, N threads) and roofline-N.png (each step a dot). A
-model's rows are printed and its results saved as soon as it is measured; with --keep, models that an earlier run
-measured stay in the results beside those of this run.
+float32 unless --precision says otherwise. bfloat16 is onnxc's option of that name beside OpenVINO's default and its
+float32. int8 is the model as onnxruntime.quantization makes it of 8 bits, for each engine. A time is the least of all
+iterations, since other programs only ever add to one; in brackets, how many times as fast onnxc is. If the median of
+the rounds says otherwise, a line below the table says so. Machines differ: only ratios within one run mean anything.
+The error is the largest difference from a float64 run of the same model over its largest magnitude. Under build/bench:
+results.json, table.md, speed-N.png (bars by model, N threads) and roofline-N.png (each step a dot). A model's rows are
+printed and its results saved as soon as it is measured; with --keep, models that an earlier run measured stay in the
+results beside those of this run.
 """
 
 import argparse
@@ -24,8 +24,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.models.export import export
-from tests.models.zoo import MORE_MONAI, ROWS
+from models.export import export
+from models.zoo import MORE_MONAI, ROWS
 from tools.benchmark import dynamic, record, report, volumes
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
@@ -56,7 +56,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("models", nargs="*", help="names of tests/models/zoo.py; default: those of the groups")
+    parser.add_argument("models", nargs="*", help="names of models/zoo.py; default: those of the groups")
     parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help="default: all but volumes")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, help="default: those that have the precision")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32", help="see above; default %(default)s")
@@ -79,7 +79,7 @@ def parse_arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     unknown = [name for name in arguments.models if name not in ROWS]
     if unknown:
-        parser.error(f"no such model: {', '.join(unknown)}; tests/models/zoo.py has {', '.join(ROWS)}")
+        parser.error(f"no such model: {', '.join(unknown)}; models/zoo.py has {', '.join(ROWS)}")
     if arguments.precision != "float32" and {"dynamic", VOLUMES} & set(arguments.group or ()):
         parser.error("the groups dynamic and volumes are measured in float32")
     return arguments

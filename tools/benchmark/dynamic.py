@@ -1,4 +1,4 @@
-"""What it costs to leave dims open: one model.so for all sizes beside one that was compiled for the size it runs.
+"""The cost of leaving dims open: one model.so for all sizes beside one that was compiled for the size it runs.
 
 That size is the one of the network's static export.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnxc
-from tests.models.zoo import ROWS
+from models.zoo import ROWS
 from tools.benchmark.engine import random_feeds
 from tools.benchmark.measurement import Compiled, compile_model
 from tools.benchmark.turns import Contestant, Plan, Result, take_turns

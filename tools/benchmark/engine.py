@@ -87,7 +87,7 @@ def load_openvino(task: Task) -> Run:
 
 
 def load_openvino_default(task: Task) -> Run:
-    """In bfloat16 where the machine has the instructions."""
+    """In bfloat16 if the machine has the instructions."""
     return open_openvino(task, {})
 
 
@@ -116,9 +116,9 @@ def load_pytorch(task: Task) -> Run:
     """The network the model was exported from, as PyTorch runs it, in the faster of its two memory formats."""
     import torch
 
-    from tests.models import weights
-    from tests.models.export import SEED
-    from tests.models.zoo import ROWS
+    from models import weights
+    from models.export import SEED
+    from models.zoo import ROWS
 
     torch.set_num_threads(task.threads)
     network = weights.initialize(ROWS[task.folder.name].build(), SEED)
@@ -213,14 +213,14 @@ def latencies_of(run: Run, seconds: float) -> list[float]:
 
 
 def busy_seconds() -> float:
-    """Of all cores together, since the machine started: user, nice, system, interrupts and what the host took."""
+    """Ticks of all cores together, since the machine started: user, nice, system, interrupts and what the host took."""
     fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
     ticks = [int(field) for field in fields]
     return (sum(ticks[:3]) + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
 
 
 def errors(outputs: Sequence[Array], reference: Path) -> list[float]:
-    """Of each output: the largest difference from the float64 reference over the reference's largest magnitude."""
+    """For each output: the largest difference from the float64 reference over the reference's largest magnitude."""
     expected = np.load(reference)
     pairs = zip(outputs, (expected[key] for key in expected.files), strict=True)
     return [float(np.max(np.abs(mine.astype(np.float64) - its)) / np.max(np.abs(its))) for mine, its in pairs]

@@ -93,7 +93,7 @@ class MaxPool(OpRun):
 
 
 class Resize(OpRun):
-    """PyTorch's trilinear interpolation where it means the same, else the evaluator's own."""
+    """PyTorch's trilinear interpolation if it means the same, else the evaluator's own."""
 
     def _run(self, x, roi=None, scales=None, sizes=None, **attributes):  # type: ignore[no-untyped-def]
         linear = attributes.get("mode") == "linear" and x.ndim == 5 and not attributes.get("axes")

@@ -46,7 +46,8 @@ def present(tensors: list[dict[str, Any] | None]) -> list[dict[str, Any]]:
 
 
 def nodes_bytes(nodes: list[dict[str, Any]], read_elsewhere: set[str]) -> int:
-    """Of nodes computed together: what enters and what leaves. What passes between them need not reach memory."""
+    """The tensors that enter and leave nodes computed together. Tensors that pass between them need not reach
+    memory."""
     made = {tensor["name"]: tensor for node in nodes for tensor in present(node["outputs"])}
     read = {tensor["name"]: tensor for node in nodes for tensor in present(node["inputs"])}
     entering = [tensor for name, tensor in read.items() if name not in made]

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.models.quantize import quantize
-from tests.models.zoo import ROWS
+from models.quantize import quantize
+from models.zoo import ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
 
 BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))
@@ -18,7 +18,7 @@ BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))
 
 @dataclass(frozen=True)
 class Compiled:
-    """What onnxc made of a model."""
+    """The program that onnxc made of a model."""
 
     model: Path
     shared_object: Path
@@ -46,7 +46,7 @@ def compile_model(folder: Path, shared_object: Path, options: tuple[str, ...] = 
 
 
 def reference_outputs(folder: Path, cache: Path) -> Path | None:
-    """The file of the model's outputs in float64, computed once for an export; None where that cannot be had."""
+    """The file of the model's outputs in float64, computed once for an export; None if that cannot be had."""
     stamp = json.loads((folder / "manifest.json").read_text())["stamp"]
     path = cache / f"{folder.name}-{stamp[:16]}.npz"
     if path.exists():

@@ -99,7 +99,7 @@ def draw_bars(
 
 
 def draw_volumes(results: Mapping[str, Mapping[str, Any]], title: str, path: Path) -> None:
-    """Of each engine the seconds of a volume, in the network and outside of it, and the memory above the weights.
+    """For each engine the seconds of a volume, in the network and outside of it, and the memory above the weights.
 
     results: by engine, as tools.benchmark.volumes.measure gives them; those that failed are left out.
     """

@@ -1,4 +1,5 @@
-"""What a benchmark has measured so far, as results.json holds it: saved after each model, and read again to go on."""
+"""The results that a benchmark has measured so far, as results.json holds them: saved after each model, and read again
+to go on."""
 
 import dataclasses
 import json
@@ -79,7 +80,7 @@ def read_profile(content: dict[str, Any]) -> Profile:
 
 
 def load(folder: Path) -> Record | None:
-    """What an earlier run saved in the folder, or None."""
+    """The record that an earlier run saved in the folder, or None."""
     if not (folder / FILE).exists():
         return None
     content = json.loads((folder / FILE).read_text())

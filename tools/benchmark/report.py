@@ -13,7 +13,7 @@ MOST_DISTANCE = 1.1  # between the ratio of the least times and the median of th
 
 
 def ratio(results: ModelResults, threads: int, peer: str, key: str = "minimum_ms") -> float | None:
-    """How many times as much of `key` the peer has as onnxc; None where one of them failed."""
+    """How many times as much of `key` the peer has as onnxc; None if one of them failed."""
     row = results.threads.get(threads, {})
     if key not in row.get(OURS, {}) or key not in row.get(peer, {}):
         return None
@@ -104,7 +104,7 @@ def failures(all_results: Sequence[ModelResults]) -> list[str]:
 
 
 def disturbances(all_results: Sequence[ModelResults]) -> list[str]:
-    """Where other programs ran beside an engine's best turn: its time is too long."""
+    """Notes that other programs ran beside an engine's best turn: its time is too long."""
     return [
         f"{results.model}, {threads} threads: {result['other_cores']:.1f} cores were busy with other programs "
         f"beside {engine}"
@@ -116,7 +116,8 @@ def disturbances(all_results: Sequence[ModelResults]) -> list[str]:
 
 
 def unsettled(all_results: Sequence[ModelResults], engines: Sequence[str]) -> list[str]:
-    """Where the least times say otherwise than most rounds: one engine met the machine at a speed the other did not."""
+    """Notes that the least times say otherwise than most rounds: one engine met the machine at a speed the other did
+    not."""
     lines = []
     for results in all_results:
         for threads, row in results.threads.items():
@@ -135,7 +136,7 @@ def unsettled(all_results: Sequence[ModelResults], engines: Sequence[str]) -> li
 
 
 def summary(all_results: Sequence[ModelResults], engines: Sequence[str], threads: int) -> list[str]:
-    """Against each peer: how many times as fast onnxc is over the models where both ran."""
+    """Against each peer: how many times as fast onnxc is over the models that both ran."""
     lines = []
     for peer in engines:
         if peer == OURS:

@@ -1,7 +1,7 @@
-"""Engines take turns on one model: processes that all stay alive, of which one runs at a time.
+"""Engines take turns on one model: processes that all stay alive and run one at a time.
 
 A machine may change its speed within seconds. Turns of half a second, many times round, let every engine see each
-speed, where a process for each measurement would spend more time on starting than on running.
+speed; a process for each measurement would spend more time on starting than on running.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Result = dict[str, Any]  # of one engine: the keys of engine.py and turns_ms, the least of each turn; or "error" alone
+Result = dict[str, Any]  # of one engine: the keys of engine.py and turns_ms, the least of each turn; or only "error"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Plan:
     """threads: how many each engine may use. seconds: of each turn. rounds: how often all engines take turns.
 
     limit: seconds of a model after which no further round begins, and after which an engine that does not answer is
-    ended. precision: of onnxc's compile, or int8, where all engines get the quantised model.
+    ended. precision: of onnxc's compile, or int8, for which all engines get the quantised model.
     """
 
     engines: tuple[str, ...]

@@ -139,7 +139,7 @@ def load_onnxruntime(settings: Settings, turns: Turns) -> Segment:
 def load_openvino(settings: Settings, turns: Turns) -> Segment:
     import openvino
 
-    # Without the hint it computes in bfloat16 where the machine has the instructions.
+    # Without the hint it computes in bfloat16 if the machine has the instructions.
     hints = {
         "PERFORMANCE_HINT": "LATENCY",
         "NUM_STREAMS": "1",

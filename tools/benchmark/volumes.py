@@ -29,7 +29,7 @@ EXPORT = Path(__file__).with_name("volume_network.py")
 
 @dataclass(frozen=True)
 class Job:
-    """What is segmented: a volume of so many voxels, in windows of so many, into so many classes."""
+    """The segmented input: a volume of so many voxels, in windows of so many, into so many classes."""
 
     volume: tuple[int, ...] = (512, 512, 304)
     window: tuple[int, ...] = (96, 96, 96)
@@ -89,7 +89,7 @@ def go_together(engines: Sequence[str], take_turn: Callable[[str], tuple[int, in
 
 
 def measure(job: Job, engines: Sequence[str], threads: int, seconds: float, rounds: int, output: Path) -> Result:
-    """By engine: version, seconds and network_seconds of each volume, added_mib; or error.
+    """For each engine: version, seconds and network_seconds of each volume, added_mib; or error.
 
     seconds: of each turn, which ends with a window. Raises subprocess.CalledProcessError when a command fails.
     """

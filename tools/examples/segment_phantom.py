@@ -5,7 +5,7 @@
 The bundle has a network of random weights, so the labels mean nothing; what counts is that both agree. The CT is a
 phantom of ellipsoids in Hounsfield units, a NIfTI file as scanners give them: int16 with a scale and an offset. Under
 the output folder: bundle/, ct.nii.gz, network.onnx, network.so, labels.nii.gz, and slices.png, which shows three slices
-of the CT (above), with onnxc's labels (middle), and with the voxels where MONAI's differ in red (below).
+of the CT (above), with onnxc's labels (middle), and with the voxels that differ from MONAI's in red (below).
 """
 
 import argparse
@@ -28,7 +28,7 @@ SIZE = (112, 104, 88)
 WINDOW, OVERLAP = 64, 0.5
 LOW, HIGH = -200, 300  # Hounsfield units that become 0 and 1
 
-# What a bundle's configs/inference.json holds of the way from a file to labels.
+# The part of a bundle's configs/inference.json on the way from a file to labels.
 BUNDLE: dict[str, Any] = {
     "network_def": {
         "_target_": "UNet",
@@ -89,7 +89,7 @@ def save_ct(ct: Array, path: Path) -> None:
 
 
 def export(network: torch.nn.Module, path: Path) -> None:
-    """Of windows whose number and sizes are open."""
+    """The model of windows whose number and sizes are open."""
     axes = {0: torch.export.Dim("N"), **{2 + i: 8 * torch.export.Dim(name) for i, name in enumerate("DHW")}}
     windows = torch.zeros(2, 1, WINDOW, WINDOW, WINDOW)
     torch.onnx.export(

@@ -78,7 +78,7 @@ class SegmentOrDie(onnxc.ray.SegmentVolumes):
 
 
 def segment(folder: Path) -> list[dict[str, Any]]:
-    """What came of each scan, in their order."""
+    """The outcome of each scan, in their order."""
     paths = make_scans(folder / "scans")
     mark = folder / "a-worker-died"
     mark.unlink(missing_ok=True)

@@ -113,14 +113,14 @@ class LaunchBuffer {
   const Allocation* allocation_;
 };
 
-// That a core has spent on this thread.
+// The time that a core has spent on this thread.
 double seconds_of_thread() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// The first fault in the grid's order, whatever the order in which threads meet faults: groups behind it need not run.
+// The first fault in the grid's order, whatever the order in which threads meet faults: groups after it need not run.
 class FirstFault {
  public:
   bool concerns(uint64_t group) const { return group < limit_.load(std::memory_order_relaxed); }

@@ -13,7 +13,7 @@ struct DispatchOptions {
   Races races = Races::all;
 };
 
-// Throws UserError for a launch that HIP refuses, with arguments of which the host has packed so many bytes.
+// Throws UserError for a launch that HIP refuses, with so many bytes of arguments packed by the host.
 void check_launch(const Launch& launch, size_t argument_bytes);
 
 // Checks the launch, places the kernel's arguments, runs every work group. `explicit_arguments`

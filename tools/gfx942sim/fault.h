@@ -1,4 +1,4 @@
-// What the simulator reports when a kernel does what hardware would not forgive, or would forgive only by luck.
+// The simulator's report when a kernel does something that hardware would not forgive, or would forgive only by luck.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ class Arguments {
       throw UsageError(fmt::format("--arg {}: expected one of i32, i64, f32, in, out, inout before a colon", text));
   }
 
-  // Before any of them is added: UserError where a file to write is one that is read.
+  // Called before any of them is added: UserError if a file to write is one that is read.
   static void check_files(const std::vector<std::string>& texts, const std::string& code_object) {
     onnxc::InputFiles inputs;
     inputs.add("CODE_OBJECT", code_object);

@@ -77,7 +77,7 @@ std::string DeviceMemory::describe(uint64_t address) const {
     const uint64_t distance = address - before.address;
     if (distance < before.size) return fmt::format("at byte {} of {} ({} bytes)", distance, before.label, before.size);
     if (distance - before.size < guard_bytes)
-      return fmt::format("{} bytes behind the end of {} ({} bytes)", distance - before.size, before.label, before.size);
+      return fmt::format("{} bytes past the end of {} ({} bytes)", distance - before.size, before.label, before.size);
   }
   if (after != allocations_.end() && after->first - address <= guard_bytes)
     return fmt::format("{} bytes before {} ({} bytes)", after->first - address, after->second.allocation.label,

@@ -48,10 +48,10 @@ class DeviceMemory {
 
   // The allocation that holds all these bytes, or null.
   const Allocation* find(uint64_t address, uint64_t length) const;
-  // What lies at or next to an address, for reports: "4 bytes behind the end of allocation (1024 bytes)".
+  // The allocation at or next to an address, for reports: "4 bytes past the end of allocation (1024 bytes)".
   std::string describe(uint64_t address) const;
 
-  // Of the devices for which it holds.
+  // The devices for which it holds.
   template <class Predicate>
   uint64_t used_bytes(const Predicate& counts) const {
     uint64_t sum = 0;

@@ -24,7 +24,7 @@ struct Partition {
   uint64_t memory_bytes() const { return whole_memory / static_cast<uint64_t>(memory_domains); }
   // Which domain a device allocates in, through all GPUs.
   int domain_of(int device) const { return device / (devices / memory_domains); }
-  // Of what all devices of a GPU share, its caches and memory, when the others are as busy.
+  // The share of this device in caches and memory, which all devices of a GPU share, when the others are as busy.
   double share() const { return 1.0 / devices; }
 };
 

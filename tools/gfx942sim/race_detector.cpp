@@ -46,7 +46,8 @@ struct RaceDetector::Memory {
   std::unique_ptr<std::atomic<uint8_t>[]> is_touched;
 };
 
-// What launches before have left: the system takes longer to give a new page than it takes to clear an old one.
+// The tables that earlier launches have left: the system takes longer to give a new page than it takes to clear an old
+// one.
 class RaceDetector::Pool {
  public:
   static Pool& instance() {
@@ -157,7 +158,7 @@ void GroupAccesses::note_store(const Wave& wave, uint32_t number, const std::arr
   stores.push_back({number, length, current_, addresses});
 }
 
-// What was not waited for may happen behind the barrier too.
+// Accesses that were not waited for may happen after the barrier too.
 void GroupAccesses::pass_barrier(const std::vector<Wave>& waves, const DeviceMemory& memory) {
   epoch_ = std::min(epoch_ + 1, AccessTag::last_epoch);
   for (const Wave& wave : waves) {

@@ -2,16 +2,15 @@
 // them. Each word of memory knows the last write and the last read of it in the launch; who comes later and finds
 // somebody else's access there looks for what orders the two:
 //
-// - waves of a work group: a barrier, before which the earlier access was waited for (s_waitcnt vmcnt). Of a read it is
-//   taken for granted that it was;
+// - waves of a work group: a barrier, before which the earlier access was waited for (s_waitcnt vmcnt). A read is
+//   assumed to have been waited for;
 // - work groups: a release and an acquire at agent scope or wider: buffer_wbl2 sc1, then an atomic or a store with sc1
 // to
 //   some address, which an atomic or a load with sc1 of the other group reads, then buffer_inv sc1;
 // - two atomics, among them loads and stores with sc1, need no order.
 //
-// Two stores of the same bytes are no race. What is missed: all but the last accesses of a word, accesses that meet
-// within nanoseconds on two threads of the host, and what waves of a group do behind their 4,095th barrier.
-// docs/gfx942sim.md says more.
+// Two stores of the same bytes are not a race. Missed are: all but the last accesses of a word, accesses that meet
+// within nanoseconds on two threads of the host, and what waves of a group do after their 4,095th barrier.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +76,7 @@ class AccessTag {
   uint64_t bits_ = 0;
 };
 
-// What is known of four bytes of memory.
+// The accesses to four bytes of memory.
 struct WordAccesses {
   std::atomic<uint64_t> write, read;
 };
@@ -89,7 +88,7 @@ struct AccessRecord {
   std::atomic<uint8_t>* is_touched = nullptr;
 };
 
-// Of a whole launch, for all threads that run its groups.
+// For a whole launch, for all threads that run its groups.
 class RaceDetector {
  public:
   explicit RaceDetector(Races races);
@@ -155,13 +154,13 @@ class GroupAccesses {
   void note_store(const Wave& wave, uint32_t number, const std::array<uint64_t, wave_size>& addresses, uint32_t length);
   void pass_barrier(const std::vector<Wave>& waves, const DeviceMemory& memory);
 
-  // Of the wave that runs: buffer_wbl2 and buffer_inv at agent scope, and accesses that pass what they say on.
+  // For the wave that runs: buffer_wbl2 and buffer_inv at agent scope, and accesses that pass their order on.
   void release(int wave) { waves_[static_cast<size_t>(wave)].releases = true; }
   void acquire(int wave);
   void publish(int wave, uint64_t address);
   void collect(int wave, uint64_t address) { detector_.collect(address, waves_[static_cast<size_t>(wave)].collected); }
 
-  // What tells whether the instruction of a tag is an atomic; set once.
+  // Tells whether the instruction of a tag is an atomic; set once.
   using IsAtomic = bool (*)(const void* context, uint32_t instruction);
   void set_instructions(IsAtomic is_atomic, const void* context) {
     is_atomic_ = is_atomic;

@@ -25,11 +25,19 @@ from tools.layer_sweep.windows import (
     convolution,
     deformed_convolution,
     global_pool,
+    grouped_convolution,
+    grouped_transposed_convolution,
     pool,
     transposed_convolution,
 )
 
 SHAPES = ((512, 1024), (1024, 512), (8, 262144), (262144, 8), (64, 16, 32, 33), (1, 14, 64, 64, 8), (1000, 1, 513))
+
+# Inputs and outputs of each group: as many, or twice as many, or half as many and one.
+GROUP_WIDTHS = (
+    *((width, width) for width in range(1, 65)),
+    *((width, 2 * width if width % 2 or width == 2 else width // 2 + 1) for width in range(1, 65)),
+)
 
 FAMILIES = [
     Family(
@@ -90,6 +98,36 @@ FAMILIES = [
         },
     ),
     Family(
+        "Groups of Conv",
+        grouped_convolution,
+        {
+            "width": GROUP_WIDTHS,
+            "rank": (3, 2),
+            "kernel": (3, 1, 5),
+            "stride": (1, 2),
+            "dilation": (1, 2),
+            "voxels": (1000, 8, 64),
+            "batch": (1,),
+            "bias": (True,),
+            "behind": (None, "Relu"),
+            "type": (np.float32,),
+        },
+    ),
+    Family(
+        "Groups of ConvTranspose",
+        grouped_transposed_convolution,
+        {
+            "width": GROUP_WIDTHS,
+            "rank": (3, 2),
+            "kernel": (3, 2),
+            "stride": (2, 1),
+            "dilation": (1,),
+            "padding": (1, 0),
+            "voxels": (512, 8),
+            "type": (np.float32,),
+        },
+    ),
+    Family(
         "QLinearConv",
         byte_convolution,
         {
@@ -137,7 +175,7 @@ FAMILIES = [
         "DeformConv",
         deformed_convolution,
         {
-            "channels": (16, 3, 32),
+            "channels": (16, 3, 32, 256),
             "kernel": (3, 1, 5),
             "stride": (1, 2),
             "groups": (1, 2, 16),

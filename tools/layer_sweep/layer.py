@@ -1,4 +1,4 @@
-"""What a row of the sweep is: a layer of a family, with a value for each of its parameters.
+"""A row of the sweep: a layer of a family, with a value for each of its parameters.
 
 A family's rows are its first values, each other value beside the first values of the others, and what a seed draws. A
 builder gives None for values that do not go together.
@@ -77,7 +77,7 @@ def text(value: Any) -> str:
 
 
 def extents(p: Parameters) -> tuple[int, ...]:
-    """A volume of so many voxels, all extents different where that is asked."""
+    """A volume of so many voxels, all extents different if that is asked."""
     rank, voxels = p["rank"], p["voxels"]
     one = max(2, round(voxels ** (1 / rank)))
     return tuple(one + (axis if p.get("odd") else 0) for axis in range(rank))

@@ -12,11 +12,11 @@ import onnxc
 from tools.layer_sweep.layer import Layer
 from tools.operator_timing import Array, Pair, PeerRefusesError, Times
 
-# What a call from Python costs more or less of one engine than of the other, in ms: not the layer's.
+# The overhead by which a call from Python of one engine differs from the other's, in ms: not the layer's.
 CALL = 0.03
 LIMIT = 5.0
 TURNS = 5
-# Of the largest value of a tensor: sums are taken in other orders.
+# Relative to the largest value of a tensor: sums are taken in other orders.
 TOLERANCES = {"float64": 1e-9, "float32": 1e-3, "float16": 2e-2}
 
 
@@ -42,7 +42,7 @@ class Row:
 
 
 def difference(got: Array, wanted: Array) -> str:
-    """What is wrong with a tensor; "" where nothing is."""
+    """The fault of a tensor; "" if there is none."""
     if got.shape != wanted.shape or got.dtype != wanted.dtype:
         return f"{got.dtype}{list(got.shape)} for {wanted.dtype}{list(wanted.shape)}"
     if wanted.dtype.name in TOLERANCES:
@@ -50,7 +50,7 @@ def difference(got: Array, wanted: Array) -> str:
         largest = np.abs(b[np.isfinite(b)]).max(initial=0)
         close = np.isclose(a, b, rtol=0, atol=TOLERANCES[wanted.dtype.name] * largest, equal_nan=True)
         return "" if close.all() else f"{np.count_nonzero(~close)} of {close.size} values differ"
-    # Of quantised values a tie may be rounded either way.
+    # A tie of quantised values may be rounded either way.
     steps = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
     most, share = (1, 0.01) if wanted.dtype.itemsize == 1 else (0, 0.0)
     if steps.max(initial=0) > most or np.count_nonzero(steps) > share * steps.size:
@@ -59,7 +59,7 @@ def difference(got: Array, wanted: Array) -> str:
 
 
 def prepare(layer: Layer) -> tuple[Layer, Pair | str | None]:
-    """The layer in both engines; why onnxc refuses it, or nothing where onnxruntime does."""
+    """The layer in both engines; why onnxc refuses it, or nothing if onnxruntime does."""
     try:
         return layer, Pair(layer.operator, layer.has_free_dims)
     except PeerRefusesError:
@@ -71,7 +71,7 @@ def prepare(layer: Layer) -> tuple[Layer, Pair | str | None]:
 def measure(layer: Layer, pair: Pair, limit: float) -> Row:
     faults = [difference(got, wanted) for got, wanted in zip(*pair.run(), strict=True)]
     row = Row(layer.name, pair.measure(TURNS, 0.02), next(filter(None, faults), ""))
-    # What else the machine had to do may have been the reason, unless it is far above.
+    # Other work of the machine may have been the reason, unless the difference is far above.
     for _ in range(2):
         if row.fault or not limit < row.ratio < 4 * limit:
             return row

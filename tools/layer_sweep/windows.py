@@ -63,6 +63,21 @@ def transposed_convolution(v: Values, p: Parameters) -> Operator | None:
     )
 
 
+def grouped(p: Parameters) -> Parameters:
+    """The parameters of a convolution whose groups have so many inputs and outputs each."""
+    inputs, outputs = p["width"]
+    groups = max(2, 64 // max(inputs, outputs))
+    return {**p, "groups": groups, "channels": groups * inputs, "filters": groups * outputs}
+
+
+def grouped_convolution(v: Values, p: Parameters) -> Operator | None:
+    return convolution(v, grouped(p))
+
+
+def grouped_transposed_convolution(v: Values, p: Parameters) -> Operator | None:
+    return transposed_convolution(v, grouped(p))
+
+
 def byte_convolution(v: Values, p: Parameters) -> Operator | None:
     groups = p["channels"] if p["groups"] == "each" else p["groups"]
     filters = p["channels"]

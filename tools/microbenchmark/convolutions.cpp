@@ -127,7 +127,7 @@ void stem_winograd(benchmark::State& state) {
       packed_weights(L::shape, [](auto weights) { return pack_stem_winograd_weights({L::shape, lanes}, weights); }));
 }
 
-// With the max pool behind it, whose windows are separate.
+// Followed by the max pool, whose windows are separate.
 template <class L, Axes window>
 void pooled_stem_winograd(benchmark::State& state) {
   using Epilogues = TwoEpilogues<BiasRelu, NoEpilogue>;

@@ -1,5 +1,5 @@
 // microbenchmark: each CPU kernel on layers of real networks, on one thread, with its share of this machine's peak.
-// Takes the options of Google Benchmark; fails where a row does not run or none is chosen.
+// Takes the options of Google Benchmark; fails if a row does not run or none is chosen.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

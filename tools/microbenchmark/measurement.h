@@ -1,4 +1,4 @@
-// What a micro-benchmark of a kernel needs: operands, a run of all its tasks on one thread, and rates as counters.
+// The needs of a micro-benchmark of a kernel: operands, a run of all its tasks on one thread, and rates as counters.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -17,7 +17,7 @@
 // As the kernels': code for several instruction sets is linked into one program.
 namespace onnxc::microbenchmark::inline ONNXC_KERNELS_ISA {
 
-// What a run is measured in: operations of the definition, or bytes of its operands, each counted once.
+// The unit of a run: operations of the definition, or bytes of its operands, each counted once.
 struct Amount {
   double operations = 0;
   double bytes = 0;

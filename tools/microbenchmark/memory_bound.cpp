@@ -1,7 +1,8 @@
-// What is bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
+// Kernels bound by memory: pools, moments of channels, copies between layouts and between places, transposition.
 #include "kernels/cpu/memory_bound/channel_moments.h"
 #include "kernels/cpu/memory_bound/channel_shift.h"
 #include "kernels/cpu/memory_bound/layout_copy.h"
+#include "kernels/cpu/memory_bound/planar_pool.h"
 #include "kernels/cpu/memory_bound/separable_pool.h"
 #include "kernels/cpu/vector/transpose.h"
 #include "measurement.h"
@@ -22,7 +23,7 @@ struct Map {
 double bytes_of(int64_t floats) { return 4.0 * static_cast<double>(floats); }
 
 // Without pads; the output is as many windows as fit.
-template <class Kernel, PoolShape shape, Map map>
+template <class Kernel, PoolShape shape, Map map, int block_lanes = lanes>
 void pool_by(benchmark::State& state) {
   const auto extent = [](int64_t in, int64_t kernel, int64_t stride) { return (in - kernel) / stride + 1; };
   const Map pooled{
@@ -35,15 +36,20 @@ void pool_by(benchmark::State& state) {
   const KernelWork work = Kernel::work(sizes);
   Floats scratch(work.scratch_bytes / static_cast<int64_t>(sizeof(float)) + 1, 0.0f);
   measure(state, output, {.bytes = bytes_of(input.size() + output.size())}, [&] {
-    Kernel::run({input.data(), output.data(), sizes, map.view(), pooled.view()}, {}, 0, work.tasks, scratch.data());
+    Kernel::run({input.data(), output.data(), sizes, dense_view(map.channels, map.size, block_lanes),
+                 dense_view(map.channels, pooled.size, block_lanes)},
+                {}, 0, work.tasks, scratch.data());
   });
 }
 template <PoolShape shape, Map map>
 constexpr auto pool = &pool_by<Pool<shape, float, float, NoEpilogue>, shape, map>;
 template <PoolShape shape, Map map>
 constexpr auto separable_pool = &pool_by<SeparablePool<shape, float, float, NoEpilogue>, shape, map>;
+// On tensors in rows.
+template <PoolShape shape, Map map>
+constexpr auto planar_pool = &pool_by<PlanarPool<shape, float, float, NoMatrixEpilogue, 3>, shape, map, 1>;
 
-// Of blocks of `block_lanes` channels.
+// Moments of blocks of `block_lanes` channels.
 template <class Partial, int block_lanes, Map map, int64_t groups>
 void moments_by(benchmark::State& state) {
   using Whole = ChannelMoments<block_lanes>;
@@ -127,6 +133,7 @@ void add_pools() {
   add("pooling/C3D maximum 2x2x2 128@16x56x56", pool<{maximum, {2, 2, 2}, {2, 2, 2}}, {128, {16, 56, 56}}>);
   add("pooling/DenseNet121 maximum 3x3x3 64@32x32x32", pool<{maximum, {3, 3, 3}, {2, 2, 2}}, {64, {32, 32, 32}}>);
   add("pooling/DenseNet121 average 2x2x2 128@16x16x16", pool<{average, {2, 2, 2}, {2, 2, 2}}, {128, {16, 16, 16}}>);
+  add("pooling/rows maximum 3x3x3 64@32x32x32", planar_pool<{maximum, {3, 3, 3}, {2, 2, 2}}, {64, {32, 32, 32}}>);
   add("pooling/every tap maximum 9x9x9 16@48x48x48", pool<{maximum, {9, 9, 9}}, {16, {48, 48, 48}}>);
   add("pooling/axis by axis maximum 9x9x9 16@48x48x48", separable_pool<{maximum, {9, 9, 9}}, {16, {48, 48, 48}}>);
   add("pooling/every tap maximum 5x5 256@1x20x20", pool<{maximum, {1, 5, 5}}, {256, {1, 20, 20}}>);

@@ -1,4 +1,4 @@
-// What one thread of this machine can do at most; measured once, when it is first asked for.
+// The highest rate of one thread of this machine; measured once, when it is first asked for.
 #pragma once
 
 namespace onnxc::microbenchmark {

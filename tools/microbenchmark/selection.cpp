@@ -28,7 +28,7 @@ void argsort(benchmark::State& state) {
   });
 }
 
-// Boxes in the order in which they stand, of which at most `most` are chosen.
+// Boxes in the order in which they stand; at most `most` are chosen.
 template <int64_t boxes, int64_t most_boxes>
 void suppression(benchmark::State& state) {
   constexpr SuppressionSizes sizes{1, 1, boxes};

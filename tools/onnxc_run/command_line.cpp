@@ -46,7 +46,7 @@ const std::array effects = {
     OptionEffect{"--equal-nan", {"--expect", "TESTS"}},
     OptionEffect{"--verify-with", {"--verify"}},
     OptionEffect{"--compare-anyway", {"--against", "--verify"}},
-    OptionEffect{"--against", {"--profile"}},
+    OptionEffect{"--against", {"--profile=FILE"}},
     OptionEffect{"--json", {"--info", "--bench", "--profile", "--trace", "--expect", "--verify", "TESTS", "--volume"}},
     OptionEffect{"--info", {}, {"--output", "--trace", "--profile", "--trace-events", "--bench", "--volume"}},
     OptionEffect{"--input", {}, {"--volume", "--info"}},
@@ -142,7 +142,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   RunOptions options;
   std::vector<std::string> dims, shapes, relative, absolute;
   std::string device = "cpu";
-  CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled."};
+  CLI::App app{"onnxc-run runs, checks and measures a model that onnxc compiled.", "onnxc-run"};
   app.footer(
       "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
       "3 bug in onnxc; 4 an output differs from what was expected. Data goes to stdout, messages to stderr.\n"
@@ -150,7 +150,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       "NaN),\n"
       "ONNXC_MARCH (which of the model's CPUs it takes this one for), TMPDIR.");
   app.set_version_flag("--version", "onnxc-run " ONNXC_VERSION);
-  app.add_option("MODEL", options.model, "the compiled model, such as model.so")->required();
+  app.add_option("MODEL", options.model, "the compiled model, such as model.so");
   app.add_option("TESTS", options.tests,
                  "folder of test data: input_0.pb, output_0.pb, ..., or folders of these named test_data_set_N; "
                  "runs the model on each and compares the outputs");
@@ -219,6 +219,11 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   }
+  if (options.model.empty())
+    throw UsageError(
+        options.volume.volumes.empty()
+            ? "MODEL is required"
+            : "MODEL is required; --volume takes all words that follow it, so that the model stands before it");
   check_effects(app, effects);
   for (const std::string& text : dims) parse_dim(text, options.dims);
   for (const std::string& text : shapes) parse_shapes(text, options.shapes);
@@ -229,8 +234,6 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
   options.device = parse_device(device);
   read_volume_options();
   if (options.profile == "-") options.profile = "";
-  if (!options.against.empty() && options.profile.value_or("").empty())
-    throw UsageError("--against compares two runs on a page; give --profile=FILE.html as well");
   if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
   return options;
 }

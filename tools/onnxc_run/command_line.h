@@ -6,7 +6,7 @@
 
 namespace onnxc {
 
-// The options; or an exit code where the command ends with --help or --version. Every mistake is a UsageError.
+// The options; or an exit code if the command ends with --help or --version. Every mistake is a UsageError.
 std::variant<RunOptions, int> parse_command_line(int argc, char** argv);
 
 // Texts of options, separately for their tests. UsageError names the option.

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "command_words.h"
 #include "ir/dtype_visit.h"
 #include "ir/expr/parser.h"
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/reports/json.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 #include "support/text.h"
 
@@ -84,14 +84,14 @@ std::map<std::string, int64_t> known_symbols(const ModelLibrary& library, const 
   for (const auto& [name, dims] : options.shapes) {
     const onnxc_value_info& info = *api.input(library.find_input(name));
     if (static_cast<int32_t>(dims.size()) != info.rank)
-      throw UsageError(
-          fmt::format("--shapes: input {} has rank {}, and {} dims are given", quote(name), info.rank, dims.size()));
+      throw UsageError(fmt::format("--shapes: input {} has rank {}, and {} given", quote(name), info.rank,
+                                   counted_are(dims.size(), "dim")));
     for (size_t axis = 0; axis < dims.size(); ++axis) symbols.emplace(info.dims[axis], dims[axis]);
   }
   return symbols;
 }
 
-// "16*n or 16*n + 15" is 16; 1 where a rule says no multiple.
+// "16*n or 16*n + 15" is 16; 1 if a rule says no multiple.
 int64_t multiple_of_rule(const std::string& legal) {
   const size_t star = legal.find("*n");
   if (star == std::string::npos || star == 0 || star > 9) return 1;

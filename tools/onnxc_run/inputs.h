@@ -1,4 +1,4 @@
-// Where the inputs of a run come from: files, or random values with dims that the command line gives.
+// The sources of the inputs of a run: files, or random values with dims that the command line gives.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,14 @@
 
 namespace onnxc {
 
-// "NAME=FILE" of --input and --expect. The name may hold '=': the longest of `names` that fits is taken. With one name
-// alone, "FILE" will do. UsageError naming the option.
+// "NAME=FILE" of --input and --expect. The name may hold '=': the longest of `names` that fits is taken. With only one
+// name, "FILE" will do. UsageError naming the option.
 std::pair<size_t, std::filesystem::path> split_assignment(const std::string& option, const std::string& text,
                                                           const std::vector<std::string>& names);
 
-// Every input of the model, in order. UserError where a file does not fit, UsageError where an input has no value or a
-// random one no dims.
-// UsageError for a dim, an input or an output that an option names and the model does not have, with the nearest one.
+// Every input of the model, in order. UserError if a file does not fit, UsageError if an input has no value or a random
+// one no dims. UsageError for a dim, an input or an output that an option names and the model does not have, with the
+// nearest one.
 void check_names(const ModelLibrary& library, const RunOptions& options);
 
 std::vector<Tensor> gather_inputs(const ModelLibrary& library, const RunOptions& options);

@@ -1,4 +1,4 @@
-// What memory a model needs, and what this process held.
+// The memory that a model needs, and that this process held.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct MemoryUse {
   int64_t values;         // inputs and outputs
 };
 
-// Of the dims that the session is bound to.
+// For the dims that the session is bound to.
 MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
 
 bool is_for_gpu_alone(const onnxc_api& api);
@@ -27,7 +27,7 @@ bool is_for_gpu_alone(const onnxc_api& api);
 // runs the model and `options` names the CPU.
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options);
 
-// The most memory that this process has held so far, in bytes; 0 where the system does not tell.
+// The most memory that this process has held so far, in bytes; 0 if the system does not tell.
 int64_t process_peak_bytes();
 
 Json memory_json(const MemoryUse& use);

@@ -1,4 +1,4 @@
-// What the command line of onnxc-run asks for.
+// The options of onnxc-run's command line.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// UserError where an output is a file that the command reads, by what the command line alone says. Before any work.
-// Gives the inputs of which it knows.
+// UserError if an output is a file that the command reads, by only the words of the command line. Before any work.
+// Gives the inputs that it knows of.
 InputFiles check_outputs(const RunOptions& options);
 // The same for what is known by the model's names: its inputs, and the tensors that go to a folder. Before a run.
 void check_outputs(const RunOptions& options, const Session& session, InputFiles inputs);

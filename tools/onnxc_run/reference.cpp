@@ -6,6 +6,7 @@
 
 #include "frontend/import.h"
 #include "onnxc_run/files/tensor_files.h"
+#include "onnxc_run/progress_line.h"
 #include "onnxc_run/reports/json.h"
 #include "support/diagnostics.h"
 #include "support/installation_prefix.h"
@@ -33,9 +34,9 @@ void compile_reference(const std::filesystem::path& model, const std::filesystem
              printable_message(result.errors));
 }
 
-// The names of the model's own tensors. What an operator's definition keeps between its loops is named after its node,
-// and need not mean the same in two compiles: a group normalisation found in the graph keeps other sums than the nodes
-// that it was written with.
+// The names of the model's own tensors. A tensor between an operator's loops is named after its node, and need not mean
+// the same in two compiles: a group normalisation found in the graph keeps other sums than the nodes that it was
+// written with.
 std::set<std::string> names_of_model(const std::filesystem::path& model) {
   std::set<std::string> names;
   const ImportedModel imported = import_model(model);
@@ -47,8 +48,11 @@ std::set<std::string> names_of_model(const std::filesystem::path& model) {
 std::map<std::string, Tensor> collect(Session& session, const std::vector<Tensor>& inputs) {
   const onnxc_api& api = session.api();
   std::map<std::string, Tensor> tensors;
+  const auto count = static_cast<int64_t>(session.steps().size());
+  ProgressLine progress("at -O0", "step", false);  // a large convolution of plain loops takes minutes
   std::vector<Tensor> outputs = session.run(inputs, [&](int32_t step, int32_t when) {
     if (when != ONNXC_AFTER_STEP) return;
+    progress.tell(step + 1, count);
     int32_t output = 0;
     for (const onnxc_value_info* described : session.step_outputs(step))
       tensors.insert_or_assign(described->name, session.step_output(step, output++));
@@ -75,7 +79,7 @@ std::set<std::string> names_of_steps(const Session& session) {
   return names;
 }
 
-// -P: a folder that happens to be called onnxc where the command is given is not imported.
+// -P: a folder that happens to be called onnxc in the current folder is not imported.
 void run_python(const std::filesystem::path& model, const std::filesystem::path& folder) {
   const std::string python = find_python();
   ProcessOptions options;

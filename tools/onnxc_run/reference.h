@@ -1,4 +1,4 @@
-// What --verify compares with.
+// The reference of --verify.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +15,14 @@ struct Reference {
   std::map<std::string, Tensor> tensors;  // by their ONNX names
 };
 
-// By a compile of the model with `onnxc -O0` (the onnxc beside this program, else that in PATH): default schedules,
-// nothing fused, every tensor of the model.
+// Compiles the model with `onnxc -O0` (the onnxc beside this program, else that in PATH): default schedules, nothing
+// fused, every tensor of the model.
 Reference compute_without_optimization(const std::filesystem::path& model, const std::vector<Tensor>& inputs,
                                        int threads);
 
-// By onnxruntime, through `python3 -m onnxc.reference` (of the Python environment that this program is installed in,
-// else that in PATH): the tensors that the session's steps give. UserError that names the Python and its packages where
-// these are missing, and with onnxruntime's words where it does not run the model.
+// Runs onnxruntime, through `python3 -m onnxc.reference` (of the Python environment that this program is installed in,
+// else that in PATH): gives the tensors that the session's steps give. UserError that names the Python and its packages
+// if these are missing, and with onnxruntime's words if it does not run the model.
 Reference compute_by_onnxruntime(const std::filesystem::path& model, const std::vector<Tensor>& inputs,
                                  Session& session);
 

@@ -101,7 +101,7 @@ void check_whole(const std::filesystem::path& path) {
   const std::string_view text = file->text();
   const bool is_onnx = path.extension() == ".onnx";
   user_check(text.starts_with(ELFMAG),
-             "{} is no shared object, and onnxc-run takes models that are compiled: compile {} first, as "
+             "{} is not a shared object, and onnxc-run takes models that are compiled: compile {} first, as "
              "onnxc {} -o {}",
              quote(path.string()), is_onnx ? "it" : "the model", is_onnx ? printable(path.string()) : "model.onnx",
              is_onnx ? printable(std::filesystem::path(path).replace_extension(".so").string()) : "model.so");
@@ -161,8 +161,10 @@ Session::Session(const ModelLibrary& library, int threads, const Device& device,
   options.device_index = device.index;
   if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
-  if (api().create(&options, &instance_, error, sizeof error) != ONNXC_OK)
-    user_error("{}: {}", quote(library.path().string()), error);
+  const onnxc_status status = api().create(&options, &instance_, error, sizeof error);
+  // An option, or an environment variable.
+  if (status == ONNXC_INVALID_ARGUMENT) throw UsageError(error);
+  user_check(status == ONNXC_OK, "{}: {}", quote(library.path().string()), error);
 }
 
 Session::~Session() { api().destroy(instance_); }

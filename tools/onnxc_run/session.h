@@ -15,7 +15,7 @@ namespace onnxc {
 // The library; unloaded at the end.
 class ModelLibrary {
  public:
-  // UserError where the file is missing, is no library or none that onnxc made, or is newer than this program.
+  // UserError if the file is missing, is not a library that onnxc made, or is newer than this program.
   explicit ModelLibrary(const std::filesystem::path& path);
   ~ModelLibrary();
   ModelLibrary(const ModelLibrary&) = delete;
@@ -57,13 +57,13 @@ class Session {
   // The steps that a run executes on this session's device.
   std::vector<onnxc_step_info> steps() const;
 
-  // Tensors for the outputs that these inputs give, zeroed; one of no dtype where only the run knows the dims, which
-  // then makes it.
+  // Tensors for the outputs that these inputs give, zeroed; one of no dtype if only the run knows the dims, and then
+  // makes it.
   std::vector<Tensor> make_outputs(const std::vector<Tensor>& inputs);
   void run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook = {});
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const StepHook& hook = {});
 
-  // What a step materialises, on this session's device.
+  // The tensors that a step materialises, on this session's device.
   std::vector<const onnxc_value_info*> step_outputs(int32_t step) const;
   // One of them; only from the hook after the step.
   Tensor step_output(int32_t step, int32_t output);

@@ -10,21 +10,21 @@
 
 namespace onnxc {
 
-// The ONNX nodes that a step computes, each "name (operator)"; a node without a name is its operator alone. As in the
+// The ONNX nodes that a step computes, each "name (operator)"; a node without a name is only its operator. As in the
 // model: for JSON, not for a terminal.
 std::vector<std::string> step_nodes(const onnxc_step_info& step);
 
-// Where the step's nodes come from, in their order; empty where the model does not say.
+// The sources of the step's nodes, in their order; empty if the model does not say.
 std::vector<SourcePlace> step_places(const Session& session, int32_t step);
 // The first of these that is known, fit for a terminal: "net.py:42 in decoder.join"; else "".
 std::string step_place(const Session& session, int32_t step);
-// Of working memory, in use for tensors during a step; 0 where the model is older than this.
+// Working memory in use for tensors during a step; 0 if the model is older than this.
 int64_t step_working_bytes(const Session& session, int32_t step);
 
-// "conv1 (Conv) + relu1 (Relu)"; the step's own name when no node stands behind it. Fit for a terminal.
+// "conv1 (Conv) + relu1 (Relu)"; the step's own name when it computes no node. Fit for a terminal.
 std::string step_title(const onnxc_step_info& step);
 
-// Of the tensors that a step reads and writes, each once; 0 where it is not known.
+// Bytes of the tensors that a step reads and writes, each once; 0 if they are not known.
 double step_traffic(const Session& session, int32_t step);
 
 // A step of the CPU's program.

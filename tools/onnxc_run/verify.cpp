@@ -5,6 +5,7 @@
 #include "onnxc_run/reference.h"
 #include "onnxc_run/reports/compare.h"
 #include "onnxc_run/steps.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/hash.h"
 #include "support/safe_file.h"
@@ -16,8 +17,8 @@ namespace {
 // Relative to the largest magnitude of the tensor. Errors of rounding grow through a deep network, so a tensor may also
 // be some times as far off as the worst before it, up to a percent; what a wrong kernel does is larger by orders.
 constexpr double growth = 8, most_grown = 1e-2;
-// The same where values between nodes are stored in 16 bits (--precision): the elements that are furthest off of
-// X3D-S's last blocks are 0.2 of the largest with bfloat16, and the scores 0.02.
+// The same if values between nodes are stored in 16 bits (--precision): the elements that are furthest off of X3D-S's
+// last blocks are 0.2 of the largest with bfloat16, and the scores 0.02.
 constexpr double most_grown_of_narrowed = 0.4;
 
 Comparison compare_scaled(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, double grown) {
@@ -44,14 +45,14 @@ class Verification {
  public:
   Verification(const Reference& reference, const RunOptions& options) : reference_(reference), options_(options) {}
 
-  // `place`: where the nodes come from, or "".
+  // `place`: the sources of the nodes, or "".
   void check(const std::string& name, const Tensor& actual, const std::string& nodes, const std::string& place) {
     auto expected = reference_.tensors.find(name);
     if (expected == reference_.tensors.end()) return;
     ++compared_;
     const bool narrowed = is_narrowed(actual, expected->second);
     if (narrowed) narrow_ = actual.dtype();
-    // Behind the first of them float32 is as far off.
+    // After the first of them float32 is as far off.
     const bool is_behind = narrow_ && expected->second.dtype() == DType::float32;
     const Tolerance tolerance =
         tolerance_for(options_.tolerance, name, is_behind ? *narrow_ : expected->second.dtype());
@@ -60,7 +61,7 @@ class Verification {
     if (comparison.nan_in_both > 0 && with_nan_++ == 0) first_with_nan_ = name;
     if (is_behind) add_cost(name, actual.dtype(), comparison, nodes);
     if (comparison.equal) {
-      // What the absolute tolerance allows says nothing: such a tensor may be all rounding.
+      // A difference within the absolute tolerance says nothing: such a tensor may be all rounding.
       if (comparison.largest_difference > tolerance.absolute) worst_ = std::max(worst_, comparison.scaled_difference());
       return;
     }
@@ -92,9 +93,9 @@ class Verification {
                  compared_ == 1 ? "tensor equals that" : "tensors equal those", printable(reference_.engine),
                  differences_text(), nan_text());
     } else {
-      fmt::print("FAILED: {} of {} tensors differ from those of {}; the first, {}, is computed by {}{}\n", different_,
-                 compared_, printable(reference_.engine), quote(first_.tensor), first_.nodes,
-                 in_brackets(first_.place));
+      fmt::print("FAILED: {} of {} differ{} from those of {}; the first, {}, is computed by {}{}\n", different_,
+                 counted(compared_, "tensor"), different_ == 1 ? "s" : "", printable(reference_.engine),
+                 quote(first_.tensor), first_.nodes, in_brackets(first_.place));
     }
     return passed;
   }
@@ -108,7 +109,7 @@ class Verification {
                       {"error", largest > 0 ? comparison.largest_difference / largest : 0.0}});
   }
 
-  // What --precision costs: where the error grows, --keep-float32 may help.
+  // The cost of --precision: if the error grows, --keep-float32 may help.
   void print_costs() const {
     if (!narrow_) return;
     fmt::print("error against float32 in parts of each tensor's largest magnitude, as the run goes on\n");

@@ -4,7 +4,7 @@ before: x: float16 ─ Conv(float16) ─> y: float16
 after:  x: float16 ─ Cast ─ Conv(float32) ─ Cast ─> y: float16
 
 Constants, types and the type attributes of nodes change, in subgraphs and functions too; each input and output of the
-model keeps its type by a Cast. What rounded, or overflowed, in 16 bits no longer does. Needs onnx.
+model keeps its type by a Cast. Values that were rounded, or overflowed, in 16 bits no longer are. Needs onnx.
 """
 
 from collections.abc import Iterable, Iterator
@@ -138,7 +138,7 @@ def _names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _rename(graph: onnx.GraphProto, renamed: dict[str, str]) -> None:
-    """Where values are made and read, in subgraphs too; not the graph's own inputs and outputs."""
+    """The places at which values are made and read, in subgraphs too; not the graph's own inputs and outputs."""
     for tensor in graph.initializer:
         tensor.name = renamed.get(tensor.name, tensor.name)
     for value in graph.value_info:

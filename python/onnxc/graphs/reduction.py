@@ -32,7 +32,7 @@ FARTHEST, MOST_SOURCES = 6, 3
 
 
 def without_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    """Of the same type and rank."""
+    """Values of the same type and rank."""
     result = copy.deepcopy(value)
     for dim in result.type.tensor_type.shape.dim:
         dim.Clear()
@@ -40,7 +40,7 @@ def without_dims(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
 
 
 class Part:
-    """What is left of a model, its inputs' values, and those of its tensors, as far as onnxruntime knows them."""
+    """The rest of a model, its inputs' values, and those of its tensors, as far as onnxruntime knows them."""
 
     def __init__(self, model: onnx.ModelProto, feeds: Feeds, values: Feeds | None = None) -> None:
         self.model = model
@@ -64,9 +64,10 @@ class Part:
         recorded_dims: bool = False,
         declared: bool = True,
     ) -> Candidate | None:
-        """The model of these nodes. Of what they read and none of them makes, these become constants, others inputs.
+        """The model of these nodes. Among the tensors that they read and none of them makes, these become constants,
+        others inputs.
 
-        recorded_dims: an input that is new has the dims of its recorded value, where nothing else is known of them.
+        recorded_dims: an input that is new has the dims of its recorded value, if nothing else is known of them.
         declared: outputs keep their declared dims.
         """
         made = {name for node in nodes for name in node.output if name}
@@ -100,7 +101,7 @@ class Part:
         return model, {each.name: self.values[each.name] for each in kept_inputs if each.name in self.values}
 
     def output_for(self, name: str, declared: bool) -> onnx.ValueInfoProto:
-        """How a result is declared. Of a type that nobody knows, since the model is refused, any will do."""
+        """How a result is declared. If nobody knows the type, since the model is refused, any will do."""
         known = self.outputs.get(name)
         if known is not None and known.type.WhichOneof("value"):
             return known if declared else without_dims(known)
@@ -171,7 +172,7 @@ class Part:
     def bypassed(
         self, rest: Sequence[onnx.NodeProto], lost: Collection[str], names: Mapping[str, str]
     ) -> Candidate | None:
-        """Its readers read the tensors of these names instead, which are results where the lost ones were."""
+        """Its readers read the tensors of these names instead, which are results if the lost ones were."""
         kept = (self.outputs.keys() - lost) | {names[name] for name in names if name in self.outputs}
         return self.built([with_names(node, names) for node in rest], kept_outputs=kept, declared=False)
 
@@ -239,7 +240,7 @@ class Part:
 
 
 def values_of(model: onnx.ModelProto, feeds: Feeds) -> Feeds:
-    """Those of every tensor. Of a model that onnxruntime refuses, those of the nodes that it runs one by one."""
+    """Those of every tensor. For a model that onnxruntime refuses, those of the nodes that it runs one by one."""
     made = [name for node in model.graph.node for name in node.output if name]
     constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     try:
@@ -253,7 +254,7 @@ def values_of(model: onnx.ModelProto, feeds: Feeds) -> Feeds:
 
 
 def values_of_node(model: onnx.ModelProto, node: onnx.NodeProto, known: Feeds) -> Feeds:
-    """What a node gives; nothing where it is not run, or what it reads is not known."""
+    """The outputs of a node; nothing if it is not run, or if its inputs are not known."""
     read = sorted(names_read(node))
     if not all(name in known for name in read):
         return {}
@@ -273,7 +274,7 @@ def values_of_node(model: onnx.ModelProto, node: onnx.NodeProto, known: Feeds) -
 
 
 def inferred_shapes(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:
-    """What ONNX says of the tensors, as far as it goes."""
+    """ONNX's facts about the tensors, as far as they go."""
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except Exception:  # of whatever type
@@ -300,7 +301,7 @@ class Search:
             return False
         try:
             found = self.failure(model, feeds)
-        except Exception:  # what is left is no model
+        except Exception:  # the rest is not a model
             found = None
         if found is not None and self.is_same(found):
             self.last = found
@@ -329,7 +330,7 @@ class Search:
         return None
 
     def least(self, part: Part) -> Part:
-        """By halves, quarters and so on; at last each node alone, until none can be left out."""
+        """Cuts by halves, quarters and so on; at last each node by itself, until none can be left out."""
         count = max(1, len(part.nodes) // 2)
         while True:
             before = part

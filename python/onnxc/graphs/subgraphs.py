@@ -1,4 +1,5 @@
-"""What nodes read from outside of their subgraphs, and nodes with less in these, for onnxc.graphs.reduction."""
+"""The tensors that nodes read from outside of their subgraphs, and nodes with less in these, for
+onnxc.graphs.reduction."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,7 @@ def less_of(nodes: list[onnx.NodeProto], place: int, graph: onnx.GraphProto) -> 
 
 
 def made_under(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
-    """The node, where these tensors have other names, also where it makes them."""
+    """The node with other names for these tensors, also if it makes them."""
     renamed = copy.deepcopy(with_names(node, names))
     renamed.output[:] = [names.get(name, name) for name in node.output]
     return renamed

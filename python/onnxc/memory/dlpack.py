@@ -69,7 +69,7 @@ _pointer_of = ctypes.PYFUNCTYPE(c_void_p, ctypes.py_object, ctypes.c_char_p)(("P
 
 
 def describe(capsule: Any) -> Description:
-    """What a capsule holds; the memory stays its producer's and lives as long as the capsule."""
+    """The content of a capsule; the memory stays its producer's and lives as long as the capsule."""
     tensor = _Managed.from_address(_pointer_of(capsule, _NAME)).tensor
     shape = tuple(tensor.shape[: tensor.ndim])
     strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else dense_strides(shape)
@@ -95,7 +95,7 @@ def export(description: Description, owner: object) -> Any:
     """A capsule of a tensor; `owner` is kept until the consumer is done with it.
 
     numpy makes it, so that it is also freed without a call to Python, for which an exception or the end of the
-    interpreter may leave no place; then it is told the type and the device, which numpy may not know.
+    interpreter may leave no place. Then it is told the type and the device, which numpy may not know.
     """
     size = dtypes.NUMPY_TYPES[description.dtype].itemsize
     capsule = view(description, owner, _SAME_SIZE[size]).__dlpack__()

@@ -7,14 +7,20 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_void_p
 from functools import cache
 from typing import Any
 
-from onnxc.errors import OnnxcError
+from onnxc.errors import ArgumentError, OnnxcError
 
 _DEVICE_TO_HOST = 2
 
 
 @cache
 def _library() -> Any:
-    library = ctypes.CDLL(os.environ.get("ONNXC_HIP_LIBRARY") or _loaded_path())
+    chosen = os.environ.get("ONNXC_HIP_LIBRARY")
+    try:
+        library = ctypes.CDLL(chosen or _loaded_path())
+    except OSError as error:
+        if not chosen:
+            raise
+        raise ArgumentError(f"the environment variable ONNXC_HIP_LIBRARY is {chosen!r}: {error}") from error
     library.hipMalloc.argtypes = [POINTER(c_void_p), c_size_t]
     library.hipFree.argtypes = [c_void_p]
     library.hipMemcpy.argtypes = [c_void_p, c_void_p, c_size_t, c_int]
@@ -65,7 +71,7 @@ class DeviceMemory:
 
 
 def read(device: int, address: int, size: int, destination: int) -> None:
-    """Copies from a GPU to host memory, behind all that its default stream was given."""
+    """Copies from a GPU to host memory, after all work that its default stream was given."""
     with _Current(device):
         _call("hipMemcpy", destination, address, size, _DEVICE_TO_HOST)
 

@@ -5,9 +5,10 @@
     predictor.initialize_from_trained_model_folder(folder, None)
     logits = predictor.predict_logits_from_preprocessed_data(data)   # data: [channels, axes...], preprocessed
 
-What is exactly nnU-Net's (2.8.1, inference/predict_from_raw_data.py and sliding_window_prediction.py): the steps, the
-Gaussian, the padding, the mean over mirrored windows and over folds. What is not: sums are float32, where nnU-Net adds
-half-precision numbers. Preprocessing, resampling to the original spacing and reading files stay nnU-Net's.
+The same as nnU-Net's (2.8.1, inference/predict_from_raw_data.py and sliding_window_prediction.py) are exactly: the
+steps, the Gaussian, the padding, the mean over mirrored windows and over folds. It differs in its sums: they are
+float32, and nnU-Net adds half-precision numbers. Preprocessing, resampling to the original spacing and reading files
+stay nnU-Net's.
 """
 
 import sys
@@ -18,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc.errors import OnnxcError
+from onnxc import arguments
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.nnunet import trained_folder
 from onnxc.session import InferenceSession
+from onnxc.sliding_window import sessions_of, spatial_axes
 from onnxc.volume import VolumeSummary, WindowSettings, run_volume
 
 Array = NDArray[Any]
@@ -31,7 +34,10 @@ class Predictor:
 
     tile_step_size: the distance of windows, in windows, at most. use_gaussian: their middle counts most.
     use_mirroring: the mean over mirrored windows, along the axes that the training allows.
-    progress: called with the windows that are done and their number. threads: of a run; 0 leaves them to the machine.
+    progress: called with the windows that are done and their number. threads: of a run; None, 0 and -1 leave them to
+    the machine.
+
+    Raises ArgumentError for an argument that cannot be done.
     """
 
     def __init__(
@@ -41,13 +47,16 @@ class Predictor:
         use_mirroring: bool = True,
         *,
         progress: Callable[[int, int], object] | None = None,
-        threads: int = 0,
+        threads: int | None = 0,
     ) -> None:
-        self.tile_step_size = tile_step_size
-        self.use_gaussian = use_gaussian
-        self.use_mirroring = use_mirroring
-        self.progress = progress
-        self.threads = threads
+        expected = "more than 0, and at most 1"
+        self.tile_step_size = arguments.real("tile_step_size", tile_step_size, expected)
+        if not 0 < self.tile_step_size <= 1:
+            raise arguments.refused("tile_step_size", tile_step_size, expected)
+        self.use_gaussian = arguments.truth("use_gaussian", use_gaussian)
+        self.use_mirroring = arguments.truth("use_mirroring", use_mirroring)
+        self.progress = None if progress is None else arguments.function("progress", progress)
+        self.threads = arguments.count("threads", threads)
         self.folds: list[InferenceSession] = []
         self.patch_size: tuple[int, ...] = ()
         self.allowed_mirroring_axes: tuple[int, ...] | None = None
@@ -65,7 +74,9 @@ class Predictor:
         onnxscript and the package of the network's class; later times need none of these and read no pickle.
         Checkpoints are pickles, which may run code when they are read: take them from people you trust.
         """
-        folds = trained_folder.read(Path(model_training_output_dir), use_folds, checkpoint_name)
+        folder = arguments.path("model_training_output_dir", model_training_output_dir)
+        name = arguments.text("checkpoint_name", checkpoint_name, "the name of a file, such as checkpoint_final.pth")
+        folds = trained_folder.read(folder, trained_folder.fold_names("use_folds", use_folds), name)
         models, last = [fold.model for fold in folds], folds[-1]
         self.initialize_from_models(models, last.patch_size, last.allowed_mirroring_axes)
 
@@ -76,14 +87,18 @@ class Predictor:
         allowed_mirroring_axes: Sequence[int] | None = None,
     ) -> None:
         """Takes models that are exported already, a fold each: float32 [windows, channels, *patch_size]."""
-        if not models:
-            raise OnnxcError("there is no fold to predict with")
-        self.folds = [
-            model if isinstance(model, InferenceSession) else InferenceSession(model, threads=self.threads)
-            for model in models
-        ]
-        self.patch_size = tuple(patch_size)
-        self.allowed_mirroring_axes = None if allowed_mirroring_axes is None else tuple(allowed_mirroring_axes)
+        if not arguments.sequence("models", models, "a list of models, one a fold"):
+            raise ArgumentError("models is an empty list: there is no fold to predict with")
+        expected = "2 or 3 sizes of at least 1"
+        sizes = arguments.sequence("patch_size", patch_size, expected)
+        if len(sizes) not in (2, 3):
+            raise arguments.refused("patch_size", patch_size, expected)
+        self.patch_size = tuple(arguments.whole("patch_size", each, 1, expected) for each in sizes)
+        self.allowed_mirroring_axes = None
+        if allowed_mirroring_axes is not None:
+            rank = len(self.patch_size)
+            self.allowed_mirroring_axes = tuple(spatial_axes("allowed_mirroring_axes", allowed_mirroring_axes, rank))
+        self.folds = sessions_of("models", models, self.threads)
 
     def predict_logits_from_preprocessed_data(self, data: Any) -> Any:
         """The logits, float32 [classes, axes...], of data [channels, axes...]: the mean of the folds'. A torch tensor
@@ -100,11 +115,11 @@ class Predictor:
             raise OnnxcError("the predictor has no model yet: call initialize_from_trained_model_folder first")
         torch = sys.modules.get("torch")
         is_tensor = torch is not None and isinstance(data, torch.Tensor)
-        image: Array = data.detach().cpu().numpy() if is_tensor else np.asarray(data)
+        image = arguments.array("data", data.detach().cpu().numpy() if is_tensor else data)
         rank = len(self.patch_size)
         if image.ndim != 4 or rank not in (2, 3):
-            raise OnnxcError(
-                f"the data must be [channels, x, y, z], found {image.shape}; the patch is {self.patch_size}"
+            raise ArgumentError(
+                f"data has the shape {image.shape}, expected [channels, x, y, z]; the patch is {self.patch_size}"
             )
         outputs = self.folds[0].get_outputs()
         axes = (self.allowed_mirroring_axes or ()) if self.use_mirroring else ()

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onnxc import command
-from onnxc.errors import OnnxcError
+from onnxc import arguments, command
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.input_files import check_outputs
 from onnxc.packages import required
 from onnxc.version import VERSION
@@ -44,6 +44,16 @@ def read(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: s
     return folds
 
 
+def fold_names(name: str, folds: Any) -> list[int | str] | None:
+    """The folds that the argument of that name asks for."""
+    if folds is None or isinstance(folds, str):
+        return None if folds is None else [folds]
+    names = arguments.sequence(name, folds, "numbers of folds, or 'all'")
+    if not names:
+        raise ArgumentError(f"{name} is an empty list; None takes all folds that are there")
+    return [each if isinstance(each, str) else arguments.whole(name, each, 0, "numbers of folds") for each in names]
+
+
 def checkpoints(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_name: str) -> list[Path]:
     """The checkpoint of each fold; None: of all folds that are there."""
     folds = [use_folds] if isinstance(use_folds, str) else use_folds
@@ -57,7 +67,7 @@ def checkpoints(folder: Path, use_folds: Sequence[int | str] | None, checkpoint_
 
 
 def _key(folder: Path, checkpoint: Path) -> str:
-    """What a compiled fold depends on."""
+    """The facts that a compiled fold depends on."""
     content = hashlib.sha256()
     for path in (checkpoint, folder / "plans.json", folder / "dataset.json"):
         try:
@@ -92,7 +102,7 @@ def compile_fold(folder: Path, checkpoint: Path, model: Path) -> Fold:
     inputs, classes = _channels(configuration, dataset)
     network = _network(configuration, inputs, classes)
     network.load_state_dict(content["network_weights"])
-    model.parent.mkdir(parents=True, exist_ok=True)
+    arguments.made_folder("the folder of the models", model.parent)
     exported = model.with_suffix(f".{os.getpid()}.onnx")
     try:
         _export(network.eval(), inputs, configuration["patch_size"], exported)
@@ -185,7 +195,7 @@ def _network(configuration: Mapping[str, Any], inputs: int, classes: int) -> Any
 
 
 def _cpu() -> str:
-    """What tells this machine's instruction set from another's, where the cache is shared."""
+    """The mark that tells this machine's instruction set from another's, if the cache is shared."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -13,6 +13,7 @@
 Ray deals the scans out, restarts workers that died and gives their scans to others. Nothing here needs Ray.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc.errors import OnnxcError
+from onnxc import arguments
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.input_files import check_outputs
 from onnxc.ray import scan_file
 from onnxc.session import InferenceSession
@@ -32,32 +34,37 @@ Array = NDArray[Any]
 class SegmentVolumes:
     """Runs a model over the volumes of a batch, in windows.
 
-    model, roi_size and further arguments: those of onnxc.SlidingWindow. A model.so is mapped: all actors of a machine
-        share the pages of its weights. A run has the threads that Ray gives the actor (num_cpus), unless `threads`
-        says otherwise.
-    folder: where results of files go, under the scans' names, which must differ; None: results are a column of arrays.
+    model, roi_size and the arguments of `window`: those of onnxc.SlidingWindow. A model.so is mapped: all actors of a
+        machine share the pages of its weights. A run has the threads that Ray gives the actor (num_cpus), unless
+        `threads` says otherwise.
+    folder: the folder for results of files, under the scans' names, which must differ; None: results are a column of
+    arrays.
     prepare: what is done to each image of [channels, axes...] before, such as a clip of its intensities.
 
     A batch has the column "path", of NIfTI or .npy files, or "volume", of arrays [channels, axes...]. Its other columns
     stay. New ones are "output", the path of a result or the result itself, [channels, axes...], and "error": what was
-    wrong with a scan, "" where nothing was. A scan that has an error has the output "", or no voxels.
+    wrong with a scan, "" if nothing was. A scan that has an error has the output "", or no voxels.
+
+    Raises ArgumentError for an argument that cannot be done.
     """
 
     def __init__(
         self,
         model: str | Path | InferenceSession | Sequence[str | Path | InferenceSession],
-        roi_size: Sequence[int | None] | int,
+        roi_size: Sequence[int | None] | int | None,
         *,
         folder: str | Path | None = None,
         prepare: Callable[[Array], Array] | None = None,
-        **arguments: Any,
+        **window: Any,
     ) -> None:
-        self.window = SlidingWindow(model, roi_size, **arguments)
+        if unknown := [name for name in window if name not in inspect.signature(SlidingWindow).parameters]:
+            raise ArgumentError(f"{unknown[0]} is not an argument of onnxc.SlidingWindow")
+        self.folder = None if folder is None else arguments.path("folder", folder)
+        self.prepare = None if prepare is None else arguments.function("prepare", prepare)
+        self.window = SlidingWindow(model, roi_size, **window)
         written = [name for name, what in self.window.output.items() if what != "nothing"]
         if len(written) != 1:
-            raise OnnxcError(f"a volume has one result here, and these outputs are asked for: {written}")
-        self.folder = None if folder is None else Path(folder)
-        self.prepare = prepare
+            raise ArgumentError(f"output: a volume has one result here, and these outputs are asked for: {written}")
         fixed = self.window.fixed
         [image] = [info for info in self.window.sessions[0].get_inputs() if info.name not in fixed]
         self.rank = len(image.shape) - 2
@@ -92,7 +99,7 @@ class SegmentVolumes:
         check_outputs([("folder", target)], inputs)
         scan = scan_file.read(path, self.rank)
         result = self._segment(scan.image)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        arguments.made_folder("folder", self.folder)
         summary = self.window.summary
         axes = [] if summary is None else next(iter(summary.axes.values()))
         scan_file.write(target, result, scan, axes)

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Scan:
-    """image: [channels, axes...], mapped where the file allows it. nifti: nibabel's image, None for an array."""
+    """image: [channels, axes...], mapped if the file allows it. nifti: nibabel's image, None for an array."""
 
     image: Array
     nifti: Any = None
@@ -53,7 +53,7 @@ def write(path: Path, result: Array, scan: Scan, axes: Sequence[ResultAxis] = ()
     """A result of [channels, axes...], of one channel without that axis. A NIfTI file has the scan's header and affine,
     moved to where its voxels are. The file gets its name when it is whole.
 
-    Raises OnnxcError where it cannot be written.
+    Raises OnnxcError if it cannot be written.
     """
     values = result[0] if result.shape[0] == 1 else result
     try:

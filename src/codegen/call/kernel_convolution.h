@@ -18,13 +18,13 @@ struct KernelConvolution {
   bool has_constant_weights = true, has_constant_bias = true;
 };
 std::optional<KernelConvolution> as_kernel_convolution(const Node& node);
-// The same of any convolution that is resolved; nothing where its channels are not static.
+// The same for any resolved convolution; nothing if its channels are not static.
 std::optional<KernelConvolution> with_static_channels(ConvSpec spec);
 
 // "conv 3x3x3 64->128 stride 2x2x2", for reports.
 std::string convolution_title(const std::string& kernel, const KernelConvolution& convolution);
 
-// accumulator + bias[channel] for the node's bias, or the accumulator alone, in the type of the output.
+// accumulator + bias[channel] for the node's bias, or only the accumulator, in the type of the output.
 Epilogue bias_epilogue(const Node& node, LoweringContext& context);
 
 // The input or the output of a convolution or pool as an operand: batch, channels and its extents in space.

@@ -46,8 +46,10 @@ Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
 Target cpu_target(const CpuMachine& machine) {
   const int lanes = machine.lanes();
   using Chain = std::span<const KernelCall* const>;
-  return {.name = "cpu",
+  return {.name = "the CPU",
+          .machine = machine,
           .block_channels = lanes,
+          .multiplies_integers = true,
           .copy_to_rows_cost = copy_to_rows_cost,
           .offers = [machine](const Node& node,
                               const Graph& graph) { return gather_offers(resolve(node, graph), machine); },

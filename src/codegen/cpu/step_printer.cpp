@@ -10,6 +10,7 @@
 #include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
 #include "codegen/nests/nest_operations.h"
+#include "codegen/step_title.h"
 #include "ir/loops/rounding.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
@@ -17,7 +18,7 @@
 namespace onnxc {
 namespace {
 
-// What one call of a kernel template costs to compile, in characters of plain loops.
+// The cost of compiling one call of a kernel template, in characters of plain loops.
 constexpr int64_t kernel_cost = 12'000;
 
 class StepPrinter {
@@ -37,11 +38,12 @@ class StepPrinter {
       parts_.append(step_comment(program_, i, step));
       index_ = i;
       function_ = fmt::format("step{}", i);
-      std::string name = print_step(step);
+      print_step(step);
       parts_.append("\n");
-      // What a run does itself has no function.
+      // Steps that the run does itself have no function.
       const std::string function = begins_level(step) ? "nullptr" : function_;
-      result_.descriptions.push_back(descriptions_.describe(i, function, name, operations_, flow_.describe(i)));
+      result_.descriptions.push_back(
+          descriptions_.describe(i, function, step_title(program_, step), operations_, flow_.describe(i)));
     }
     result_.definitions = descriptions_.take() + flow_.take();
     return std::move(result_);
@@ -50,10 +52,9 @@ class StepPrinter {
  private:
   std::string signature() const { return fmt::format("void {}(const Frame& frame)", function_); }
 
-  // What the step is called in reports.
-  std::string print_step(const Step& step) {
+  void print_step(const Step& step) {
     try {
-      return std::visit([&](const auto& work) { return print(work); }, step.work);
+      std::visit([&](const auto& work) { print(work); }, step.work);
     } catch (const UserError& error) {
       const Origin& origin = step.origins.back();
       user_error("node {} ({}): {}", quote(origin.name), printable(origin.type), error.what());
@@ -73,8 +74,7 @@ class StepPrinter {
     SourceParts::Unit unit;
   };
 
-  // Returns what the step is called in reports, as the other two do.
-  std::string print(const LoopNest& nest) {
+  void print(const LoopNest& nest) {
     operations_ = floating_operations(nest);
     if (calls_string_functions(nest)) result_.headers.insert("strings/string_functions.h");
     std::vector<FlatNest> nests = fill_padding(program_, nest);
@@ -94,7 +94,6 @@ class StepPrinter {
       }
     }
     parts_.append(writer.take(), uses.back().unit);
-    return "loops " + nest.name;
   }
 
   NestUse share(FlatNest flat) {
@@ -128,7 +127,7 @@ class StepPrinter {
     SourceParts::Unit unit;
   };
 
-  std::string print(const KernelCall& call) {
+  void print(const KernelCall& call) {
     const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
     internal_check(spec != nullptr, "a kernel of the CPU target");
     operations_ = spec->operations();
@@ -147,10 +146,9 @@ class StepPrinter {
                               epilogue.empty() ? "" : ", " + epilogue + members));
     }
     parts_.append(writer.take(), kernel.unit);
-    return kernel_title(program_, call);
   }
 
-  // Of a vector it is among the functions, though it is as light as a sum.
+  // The vector form of `negate` is in math.h, so a model that negates needs that header.
   static bool negates(const Scalar& value) {
     bool found = false;
     visit(value, [&](const ScalarNode& node) { found |= node.op == ScalarOp::negate; });
@@ -178,7 +176,7 @@ class StepPrinter {
     return epilogue;
   }
 
-  // Two where the kernel has one for a result that it keeps to itself.
+  // Two if the kernel has one for a result that it keeps to itself.
   std::pair<std::string, std::string> share_epilogues(const KernelCall& call, EpilogueForm form) {
     auto outer = share_epilogue(without_rounding(call.epilogue), form);
     if (!call.inner_epilogue.value) return outer;
@@ -198,15 +196,13 @@ class StepPrinter {
   }
 
   // Not functions that run, but what the runtime asks.
-  template <class Flow>
-  std::string print_flow(const Flow& flow) {
+  void begin_level() {
     operations_ = 0;
     ++level_;
-    return describe_flow(flow);
   }
-  std::string print(const SymbolBinding& binding) { return print_flow(binding); }
-  std::string print(const LoopBegin& loop) { return print_flow(loop); }
-  std::string print(const LoopEnd& end) { return print_flow(end); }
+  void print(const SymbolBinding&) { begin_level(); }
+  void print(const LoopBegin&) { begin_level(); }
+  void print(const LoopEnd&) { begin_level(); }
 
   SourceParts& parts_;
   const EmitContext& context_;

@@ -12,6 +12,7 @@
 #include "codegen/host/model_interface.h"
 #include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
+#include "codegen/step_title.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -26,6 +27,8 @@ class HipEmitter {
   EmittedDevice run() {
     {
       auto host_namespace = host_.scope("namespace hip");
+      host_.line(fmt::format("constexpr machine::GpuMachine planned_gpu = machine::{};", options_.machine.name));
+      host_.line("");
       for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
       print_sizes(host_, context_, {});
       host_.line("");
@@ -68,11 +71,12 @@ class HipEmitter {
     host_.append(comment);
     comment_ = comment;
     const std::string function = fmt::format("step{}", index);
-    const std::string name = std::visit([&](const auto& work) { return print(work, function); }, step.work);
+    title_ = step_title(program_, step);
+    std::visit([&](const auto& work) { print(work, function); }, step.work);
     host_.line("");
     const std::string launch = begins_level(step) ? "nullptr" : function;
     steps_.push_back(
-        descriptions_.describe(index, "nullptr", name, std::nullopt,
+        descriptions_.describe(index, "nullptr", title_, std::nullopt,
                                fmt::format("{}, {}, {}", flow_.describe(index), launch, place_read_by_host(step))));
   }
 
@@ -87,24 +91,22 @@ class HipEmitter {
   }
 
   // ---------------------------------------------------------------------------------------------------------- nests
-  // Each returns what the step is called in reports.
 
-  std::string print(const LoopNest& nest, const std::string& function) {
+  void print(const LoopNest& nest, const std::string& function) {
     std::vector<FlatNest> nests = fill_padding(program_, nest);
     nests.push_back(flatten(program_, nest));
     TextWriter body(host_.indentation() + 1);
     for (FlatNest& flat : nests) {
       std::vector<size_t> places;
       for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
-      const DeviceSchedule schedule = schedule_for_device(std::move(flat));
+      const DeviceSchedule schedule = schedule_for_device(std::move(flat), options_.machine);
       const SharedKernel& kernel = share_kernel(schedule);
-      report(kernel, "loops " + nest.name, nest_figures());
+      report(kernel, title_, nest_figures());
       auto block = body.scope("");
       print_launch(body, schedule, kernel.name, kernel.number, places, context_.names);
     }
     auto scope = host_.scope(signature(function));
     host_.append(body.take());
-    return "loops " + nest.name;
   }
 
   // Steps that run equal loops share one kernel.
@@ -129,7 +131,7 @@ class HipEmitter {
     return kernel;
   }
 
-  // Of the loops of the step that is printed, where the sizes of what they read and write are known.
+  // For the loops of the step that is printed, if the sizes of what they read and write are known.
   std::optional<KernelFigures> nest_figures() const {
     const Step& step = program_.steps.at(steps_.size());
     int64_t bytes = 0;
@@ -140,8 +142,8 @@ class HipEmitter {
         if (!count) return std::nullopt;
         bytes += *count * element_size(buffer.dtype);
       }
-    const GpuEstimate estimate = estimate_memory(bytes);
-    return KernelFigures{0, 1, estimate.microseconds, describe(estimate.bound)};
+    const GpuEstimate estimate = estimate_memory(bytes, options_.machine);
+    return KernelFigures{0, 1, Expected{estimate.microseconds, describe(estimate.bound)}};
   }
 
   // Notes a launch of the kernel by the step that is printed.
@@ -153,7 +155,7 @@ class HipEmitter {
 
   // -------------------------------------------------------------------------------------------------------- kernels
 
-  std::string print(const KernelCall& call, const std::string& function) {
+  void print(const KernelCall& call, const std::string& function) {
     const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
     internal_check(spec != nullptr, "a kernel of the HIP target");
     device_headers_.insert(spec->device_header());
@@ -182,7 +184,7 @@ class HipEmitter {
       device_.line("");
       print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
     }
-    report(kernel, spec->describe(), spec->figures());
+    report(kernel, title_, spec->figures());
     auto scope = host_.scope(signature(function));
     declare_dims(host_, {context_.symbols.begin(), context_.symbols.end()}, context_.names);
     host_.line(fmt::format("const Kernel{}_arguments arguments{{{}, {}}};", kernel.number,
@@ -194,10 +196,9 @@ class HipEmitter {
     for (size_t i = 0; i < further.size(); ++i) {
       const size_t number = kernel.number + 1 + i;
       report({number, fmt::format("{}{}", further_stems.at(i), number)},
-             fmt::format("{} launch of {}", further_stems.at(i), spec->describe()), further[i].figures);
+             fmt::format("{} launch of {}", further_stems.at(i), title_), further[i].figures);
       launch(number, further[i].blocks);
     }
-    return spec->describe();
   }
 
   static constexpr std::array<const char*, 3> further_stems = {"second", "third", "fourth"};
@@ -233,9 +234,9 @@ class HipEmitter {
     writer.line(fmt::format("Epilogue{} epilogue;", number));
   }
 
-  std::string print(const SymbolBinding& binding, const std::string&) { return describe_flow(binding); }
-  std::string print(const LoopBegin& loop, const std::string&) { return describe_flow(loop); }
-  std::string print(const LoopEnd& end, const std::string&) { return describe_flow(end); }
+  // A step that the host decides has no function.
+  template <class Flow>
+  void print(const Flow&, const std::string&) {}
 
   void print_buffers() { host_.array("BufferDescription", "buffers", buffer_table(context_, weights_)); }
 
@@ -272,7 +273,8 @@ class HipEmitter {
   StepDescriptionPrinter descriptions_{context_, 1};
   StepFlowPrinter flow_{context_};
   std::set<std::string> device_headers_, host_headers_ = {"kernels/hip/wave/launch.h"};
-  std::string comment_;  // of the step that is printed, over the kernel that it is the first to use
+  // The step that is printed; the comment stands over the kernel that it is the first to use.
+  std::string comment_, title_;
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;
   std::vector<DeviceKernel> reported_;

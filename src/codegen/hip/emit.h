@@ -8,10 +8,12 @@
 #include "codegen/hip/kernel_report.h"
 #include "codegen/host/weights.h"
 #include "ir/program/program.h"
+#include "machine/gpu_machine.h"
 
 namespace onnxc {
 
 struct HipEmitOptions {
+  machine::GpuMachine machine;    // that the program is planned for
   std::vector<std::string> gpus;  // that the code is compiled for
   std::string model_hash;
   std::string options;

@@ -21,7 +21,7 @@ kernels::Products float32_products(std::string_view name) {
 }
 
 void check_types_for_gpu(const Graph& graph) {
-  constexpr std::string_view advice = "which GPUs have no place for; compile for --target cpu";
+  constexpr std::string_view advice = "which GPUs do not support; compile for --target cpu";
   for (const Value* input : graph.inputs)
     user_check(input->dtype != DType::string, "input {}: it is a tensor of strings, {}", quote(input->name), advice);
   for (const auto& node : graph.nodes())
@@ -34,12 +34,15 @@ void check_types_for_gpu(const Graph& graph) {
 
 namespace {
 
-Offers gather_offers(const Node& node, kernels::Products products) {
+// A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
+constexpr int64_t results_a_unit = 16;
+
+Offers gather_offers(const Node& node, kernels::Products products, const machine::GpuMachine& gpu) {
   HipProblem problem{.node = &node, .products = products};
   if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
     problem.convolution = std::make_shared<KernelConvolution>(*std::move(convolution));
   Offers offers;
-  for (const HipKernelRow& row : hip_kernel_rows) row.offer(problem, offers);
+  for (const HipKernelRow& row : hip_kernel_rows) row.offer(problem, gpu, offers);
   return offers;
 }
 
@@ -53,29 +56,34 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
   return fits && is_kernel_type(epilogue.value.dtype());
 }
 
+const machine::GpuMachine& row_of(const std::string& name) {
+  const machine::GpuMachine* const gpu = machine::find_gpu(name);
+  internal_check(gpu != nullptr, "a GPU that the command line knows");
+  return *gpu;
+}
+
 bool all_have_mfma(const std::vector<std::string>& gpus) {
-  return std::ranges::all_of(gpus, [](const std::string& name) {
-    const machine::GpuMachine* const gpu = machine::find_gpu(name);
-    internal_check(gpu != nullptr, "a GPU that the command line knows");
-    return gpu->has_mfma;
-  });
+  return std::ranges::all_of(gpus, [](const std::string& name) { return row_of(name).has_mfma; });
 }
 
 }  // namespace
 
 Target hip_target(kernels::Products products, const std::vector<std::string>& gpus) {
+  const machine::GpuMachine& gpu = row_of(gpus.front());  // of static storage
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
   if (all_have_mfma(gpus))
-    fusions.push_back({"attention", 3, [](const Program& program, std::span<const KernelCall* const> chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2]);
+    fusions.push_back({"attention", 3, [&gpu](const Program& program, std::span<const KernelCall* const> chain) {
+                         return attention_call(program, *chain[0], *chain[1], *chain[2], gpu);
                        }});
-  fusions.push_back({"normalized_product", 2, [](Program& program, std::span<const KernelCall* const> chain) {
-                       return normalized_product_call(program, *chain[0], *chain[1]);
+  fusions.push_back({"normalized_product", 2, [&gpu](Program& program, std::span<const KernelCall* const> chain) {
+                       return normalized_product_call(program, *chain[0], *chain[1], gpu);
                      }});
-  return {.name = "hip",
+  return {.name = "the GPU",
+          .machine = gpu,
           .block_channels = kernels::block_channels,
-          .offers = [products](const Node& node, const Graph&) { return gather_offers(node, products); },
+          .parallel_results = results_a_unit * gpu.compute_units,
+          .offers = [products, &gpu](const Node& node, const Graph&) { return gather_offers(node, products, gpu); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),
           .nests = {}};

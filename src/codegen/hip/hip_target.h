@@ -1,4 +1,4 @@
-// The GPU as a target: nCdhw16c where kernels of kernels/hip are used, and loop nests in their default schedule for all
+// The GPU as a target: nCdhw16c if kernels of kernels/hip are used, and loop nests in their default schedule for all
 // other nodes.
 #pragma once
 
@@ -18,8 +18,8 @@ kernels::Products float32_products(std::string_view name);
 void check_types_for_gpu(const Graph& graph);
 
 // `products`: how float32 is multiplied. `gpus`: the rows (machine/gpu_machines.h) that the program is compiled for; a
-// kernel is used where all of them have what it needs.
+// kernel is used if all of them have what it needs. The first one is planned for.
 Target hip_target(kernels::Products products = kernels::Products::float32,
-                  const std::vector<std::string>& gpus = {machine::target_gpu.name});
+                  const std::vector<std::string>& gpus = {machine::default_gpu.name});
 
 }  // namespace onnxc

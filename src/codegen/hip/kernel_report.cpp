@@ -43,6 +43,10 @@ int64_t number_behind(std::string_view line, std::string_view label) {
   return value;
 }
 
+std::optional<Expected> expected_of(const DeviceKernel& kernel) {
+  return kernel.figures ? kernel.figures->expected : std::nullopt;
+}
+
 }  // namespace
 
 std::map<std::string, KernelResources> parse_resources(const std::string& remarks) {
@@ -86,13 +90,14 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
     // Both kinds are of one file.
     const std::string registers =
         made != nullptr ? std::to_string(made->vector_registers + made->accumulation_registers) : "-";
+    const std::optional<Expected> expected = expected_of(kernel);
     rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, registers,
                     made != nullptr ? std::to_string(made->spilled_registers + made->scratch_bytes) : "-",
                     made != nullptr  ? std::to_string(made->waves)
                     : kernel.figures ? std::to_string(kernel.figures->waves)
                                      : "-",
-                    kernel.figures ? fmt::format("{:.1f}", kernel.figures->microseconds) : "-",
-                    kernel.figures ? kernel.figures->bound : "-", printable(kernel.description, longest)});
+                    expected ? fmt::format("{:.1f}", expected->microseconds) : "-", expected ? expected->bound : "-",
+                    printable(kernel.description, longest)});
   }
   std::array<size_t, 9> widths{};
   for (const auto& row : rows)
@@ -117,6 +122,7 @@ ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
     auto planned = [&](auto KernelFigures::* member) {
       return kernel.figures ? ordered_json(*kernel.figures.*member) : ordered_json(nullptr);
     };
+    const std::optional<Expected> expected = expected_of(kernel);
     list.push_back({{"name", kernel.name},
                     {"description", kernel.description},
                     {"steps", kernel.steps},
@@ -128,8 +134,8 @@ ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
                     {"spilled_registers", made(&KernelResources::spilled_registers)},
                     {"scratch_bytes", made(&KernelResources::scratch_bytes)},
                     {"waves", made(&KernelResources::waves)},
-                    {"modelled_us", planned(&KernelFigures::microseconds)},
-                    {"bound", planned(&KernelFigures::bound)}});
+                    {"modelled_us", expected ? ordered_json(expected->microseconds) : ordered_json(nullptr)},
+                    {"bound", expected ? ordered_json(expected->bound) : ordered_json(nullptr)}});
   }
   return list;
 }

@@ -1,4 +1,4 @@
-// What is known of each kernel of a GPU program: the plan, the cost model's estimate, and the resources that clang
+// The facts about each kernel of a GPU program: the plan, the cost model's estimate, and the resources that clang
 // reports.
 #pragma once
 
@@ -28,15 +28,15 @@ struct KernelResources {
 };
 std::map<std::string, KernelResources> parse_resources(const std::string& remarks);
 
-// One line for each kernel; the plan alone where nothing was compiled.
+// One line for each kernel; only the plan if nothing was compiled.
 std::string kernels_table(const std::vector<DeviceKernel>& kernels,
                           const std::map<std::string, KernelResources>& resources);
 // The same as a JSON list; unknown fields are null.
 nlohmann::ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
                                     const std::map<std::string, KernelResources>& resources);
 
-// The steps for which the host waits: the nodes that need it, and what it reads from the GPU for them; empty where
-// there are none.
+// The steps for which the host waits: the nodes that need it, and what it reads from the GPU for them; empty if there
+// are none.
 std::string host_reads_table(const Program& program);
 nlohmann::ordered_json host_reads_json(const Program& program);
 

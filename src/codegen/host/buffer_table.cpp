@@ -12,8 +12,8 @@ struct Lifetime {
   size_t first, last;
 };
 
-// What a loop is given lasts for all of its rounds, and so does what it leaves behind. Inner loops come first, since
-// what reaches over them may reach over the outer one then.
+// Buffers that a loop reads last for all of its rounds, and so do those that it leaves behind. Inner loops come first,
+// since what reaches over them may reach over the outer one then.
 void extend_over_loops(const Program& program, std::map<BufferId, Lifetime>& lifetimes) {
   const std::vector<std::optional<size_t>> loops = enclosing_loops(program);
   for (size_t end = 0; end < program.steps.size(); ++end) {

@@ -16,12 +16,12 @@ struct EmitContext {
 
   const Program& program;
   DimSolution dims;  // how inputs' dims give the symbols
-  // By index in frame.symbols: the inputs', those that steps bind, those of random numbers.
+  // Numbered by index in frame.symbols: the inputs', those that steps bind, those of random numbers.
   std::vector<Symbol> symbols;
   std::vector<BufferId> storages;  // by index in frame.buffers: the buffers that own memory and are used
   ModelNames names;
 
-  // A program is planned in levels (plan stages): level 0 depends on the inputs' dims alone, level n on what is known
+  // A program is planned in levels (plan stages): level 0 depends only on the inputs' dims, level n on what is known
   // once n steps have bound symbols.
   int level_count() const { return level_count_; }
   int level(const Expr& size) const;

@@ -1,4 +1,4 @@
-// Small functions of generated code, of which equal ones are written once.
+// Small functions of generated code; equal ones are written once.
 #pragma once
 
 #include <map>

@@ -1,9 +1,9 @@
 // The source of a model in parts that are compiled in parallel.
 //
-// The text is one file. What takes long to compile is between `#if ONNXC_IN_PART(n)` and `#endif`: the compiler sees it
-// when it compiles the file as a whole (ONNXC_PART not defined) or as part n. A unit is what must be compiled together:
-// the same function, or the same template. Only the units' estimated costs decide on the parts, so the bytes do not
-// depend on the number of processes.
+// The text is one file. Parts that take long to compile are between `#if ONNXC_IN_PART(n)` and `#endif`: the compiler
+// sees them when it compiles the file as a whole (ONNXC_PART not defined) or as part n. A unit is what must be compiled
+// together: the same function, or the same template. Only the units' estimated costs decide on the parts, so the bytes
+// do not depend on the number of processes.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 namespace onnxc {
 namespace {
 
-// Of the tensors that a step reads and writes, each once, with the padding of their layouts. A part of a tensor, such
-// as where a concatenation is written in place, counts as that part.
+// For the tensors that a step reads and writes, each once, with the padding of their layouts. A part of a tensor, such
+// as when a concatenation is written in place, counts as that part.
 Expr bytes_moved(const Program& program, const Step& step) {
   if (begins_level(step)) return 0;
   std::set<BufferId> ids;

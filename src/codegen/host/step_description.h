@@ -1,4 +1,4 @@
-// What the runtime is told of a step besides its function: names, operations, where its outputs are
+// The description of a step for the runtime besides its function: names, operations, places of its outputs
 // (runtime/host/model.h).
 #pragma once
 

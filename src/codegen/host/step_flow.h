@@ -1,5 +1,5 @@
-// The control flow between steps: functions that bind sizes and functions that tell whether a step runs, all of which
-// run on the host for either target; and the members of StepDescription that name them.
+// The control flow between steps: functions that bind sizes and functions that tell whether a step runs; they run on
+// the host for either target; and the members of StepDescription that name them.
 #pragma once
 
 #include <map>

@@ -26,7 +26,7 @@ StepOutputPrinter::StepOutputPrinter(const EmitContext& context, TextWriter& wri
 }
 
 // The tensors that are whole once this step is done: a Concat is written by several steps, and only then there. A view
-// that has its parent's name is no tensor of the model, but the part of one that a step writes.
+// that has its parent's name is not a tensor of the model, but the part of one that a step writes.
 std::vector<BufferId> StepOutputPrinter::completed(size_t step) const {
   const Program& program = context_.program;
   std::vector<BufferId> tensors;

@@ -14,7 +14,7 @@ namespace onnxc {
 class WeightBytes {
  public:
   // Returns the offset of the constant's bytes, a multiple of 64; constants with equal bytes have one copy. At least 64
-  // bytes behind them may be read; these are zero up to the next constant.
+  // bytes after them may be read; these are zero up to the next constant.
   int64_t place(const Tensor& constant);
   int64_t size() const { return size_; }
   void write(OutputFile& file) const;

@@ -188,13 +188,13 @@ class Flattener {
     });
   }
 
-  // The value, or zero where its loads would leave their buffers.
+  // The value, or zero if its loads would leave their buffers.
   Scalar guarded(const Scalar& scalar) const {
     const Scalar value = flat(scalar);
     return inside_for_loads_ ? scalar::select(inside_for_loads_, value, scalar::constant(value.dtype(), 0)) : value;
   }
 
-  // What is stored there is whole blocks, padding included where the buffer has any.
+  // Whole blocks are stored there, padding included if the buffer has any.
   bool covers_padding(const Store& store, const AxisUse& use) const {
     return !store.condition && store.kind == StoreKind::assign &&
            std::ranges::any_of(whole_axes_, [&](const Symbol& axis) { return is_clean(use, axis); });
@@ -238,7 +238,7 @@ class Flattener {
   std::vector<Symbol> whole_axes_;  // split into whole blocks
   std::set<std::pair<BufferId, size_t>> uncovered_padding_;
   Scalar inside_;            // the point is an element of the tensors
-  Scalar inside_for_loads_;  // the same, where loads depend on it
+  Scalar inside_for_loads_;  // the same, if loads depend on it
 };
 
 // The nest that zeroes the padding of one blocked axis of a buffer.

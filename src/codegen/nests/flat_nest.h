@@ -10,9 +10,9 @@
 //
 //   n<2, c_block<2, c_lane<16, w<5
 //     y[160*n + 80*c_block + 16*w + c_lane] = max(x[160*n + 80*c_block + 16*w + c_lane], 0)
-//       in lanes where 16*c_block + c_lane < 20, zero in the others
+//       in lanes for which 16*c_block + c_lane < 20, zero in the others
 //
-// An axis is split where it indexes a blocked axis of a buffer, alone or plus whole blocks. Where a store is split so,
+// An axis is split if it indexes a blocked axis of a buffer, by itself or plus whole blocks. If a store is split so,
 // the loop covers the padding as well and stores zeros there. A store into a padded buffer that is not split (c + 20 of
 // a Concat, a scatter) leaves the padding to a nest of its own (fill_padding). Other indices of blocked axes keep a
 // division.
@@ -40,10 +40,10 @@ struct FlatStore {
   Scalar value;
   StoreKind kind;
   Scalar condition;  // boolean; empty means always
-  Scalar inside;     // boolean: where it is false zero is stored, since the element is padding; empty means everywhere
+  Scalar inside;     // boolean: if it is false zero is stored, since the element is padding; empty means everywhere
 };
 
-// The element after the store: the value, combined with the old element where the kind says so.
+// The element after the store: the value, combined with the old element if the kind says so.
 Scalar stored_value(const FlatStore& store);
 
 struct FlatNest {

@@ -29,7 +29,7 @@ bool can_merge(const FlatLoop& outer, const FlatLoop& inner, const std::vector<F
 // A dynamic extent in estimates.
 constexpr int64_t unknown_extent = 64;
 
-// The step of a loop in memory, with dynamic dims taken for what they may be; nothing where it is not known.
+// The step of a loop in memory, with dynamic dims taken for what they may be; nothing if it is not known.
 std::optional<int64_t> estimated_step(const Expr& offset, const FlatLoop& loop) {
   const std::optional<Expr> step = coefficient(offset, loop.symbol);
   if (!step || step->is_constant(0)) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<int64_t> estimated_step(const Expr& offset, const FlatLoop& loop) 
   }
 }
 
-// Whether a loop of this extent is several loops of that period, one behind another.
+// Whether a loop of this extent is several loops of that period, one after another.
 bool repeats(const Expr& extent, const Expr& period) {
   const std::optional<Expr> count = exact_quotient(extent, period);
   return count && !count->is_constant(1);

@@ -1,4 +1,4 @@
-// What is in variables at a point of a nest that is being printed: loop indices, lets and values.
+// The values that are in variables at a point of a nest that is being printed: loop indices, lets and values.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@ namespace onnxc {
 // How generated code refers to the dims and the memory of the model.
 struct ModelNames {
   SymbolNames symbols;              // C variables of the dims
-  std::map<Symbol, size_t> places;  // where the runtime holds their values
+  std::map<Symbol, size_t> places;  // the runtime's places of their values
   std::map<BufferId, size_t> storages;
 };
 
@@ -34,7 +34,7 @@ class NestScope {
   // How the nest touches a storage, in the order of the storages.
   struct StorageUse {
     BufferId storage;
-    std::string type;  // of an element, const where it is only read
+    std::string type;  // of an element, const if it is only read
   };
   std::vector<StorageUse> storages() const;
   // "const float* const b2 = ..." for every storage that the nest touches and that has no name yet, from an array of
@@ -65,7 +65,7 @@ class NestScope {
   enum class Hoist {
     nothing,
     values,           // also loads
-    values_no_loads,  // where a loop inside may run zero times, and memory may be missing then
+    values_no_loads,  // if a loop inside may run zero times, and memory may be missing then
   };
   // Prints the lets whose axes are known, then the values that the stores or elements need unconditionally and that do
   // not vary further inside.
@@ -74,7 +74,7 @@ class NestScope {
   void hoist_stores();
 
  private:
-  // What a value depends on.
+  // The variables that a value depends on.
   struct Needs {
     std::set<Symbol> symbols;
     bool accumulators = false, loads = false, own_stores = false;

@@ -1,4 +1,4 @@
-// An accumulator of a reduction as C text: its variables, where it starts and how two partial results fold.
+// An accumulator of a reduction as C text: its variables, its first value and how two partial results fold.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ class AccumulatorText {
   // Argument kinds also keep the extreme found so far, and take over an element's position when it replaces it.
   bool has_extreme() const;
   std::string extreme() const { return "extreme" + name_.substr(3); }
-  // Where it was found in the order of the elements, which threads that share a reduction keep as well.
+  // The element's number in the order of the elements, which threads that share a reduction keep as well.
   std::string extreme_number() const { return "number" + name_.substr(3); }
   std::string extreme_type() const { return dialect_.value_type(accumulator_.element.dtype()); }
   std::string replaced(const std::string& extreme, const std::string& element) const;

@@ -62,7 +62,7 @@ std::string integer_constant(DType dtype, int64_t value) {
 std::string ScalarDialect::value_type(DType dtype) const { return std::string(info(info(dtype).compute).c_type); }
 
 std::string ScalarDialect::storage_type(DType dtype) const {
-  // A byte that is neither 0 nor 1 is no bool of C's; as an integer it may be read.
+  // A byte that is neither 0 nor 1 is not a bool of C's; as an integer it may be read.
   return dtype == DType::boolean ? "uint8_t" : std::string(info(dtype).c_type);
 }
 

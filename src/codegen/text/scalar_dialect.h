@@ -26,7 +26,7 @@ class ScalarDialect {
   virtual std::string operation(const ScalarNode& node, std::span<const std::string> operands) const;
   virtual std::string select(const std::string& condition, const std::string& if_true,
                              const std::string& if_false) const;
-  // Whether to load the value behind a select before the select is decided; the memory must exist.
+  // Whether to load the value in a select before the select is decided; the memory must exist.
   virtual bool loads_early(const ScalarNode& load) const { return load.in_bounds; }
 
  private:

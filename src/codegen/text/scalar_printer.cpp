@@ -11,7 +11,7 @@ namespace {
 
 bool is_one(const Scalar& scalar) { return scalar->op == ScalarOp::constant && scalar->number == 1; }
 
-// x where the node is 1 / (1 + exp(-x)): targets have a function for it.
+// x if the node is 1 / (1 + exp(-x)): targets have a function for it.
 const Scalar* logistic_argument(const ScalarNode& node) {
   if (node.op != ScalarOp::divide || !is_floating(node.dtype) || !is_one(node.operands[0])) return nullptr;
   const ScalarNode& sum = *node.operands[1];
@@ -21,7 +21,7 @@ const Scalar* logistic_argument(const ScalarNode& node) {
   return &power.operands[0]->operands[0];
 }
 
-// What must be computed before the node.
+// The operands that must be computed before the node.
 std::span<const Scalar> operands_of(const ScalarNode& node) {
   if (const Scalar* argument = logistic_argument(node)) return {argument, 1};
   return node.operands;

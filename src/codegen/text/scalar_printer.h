@@ -3,8 +3,8 @@
 //   const float v0 = b1[i0];
 //   const float v1 = exponential(v0);
 //
-// A shared node is printed once. A load behind a select is printed inside the branch that takes it, since the memory
-// may not exist otherwise, unless the dialect loads early; what both branches need is printed before them.
+// A shared node is printed once. A load in a select is printed inside the branch that takes it, since the memory may
+// not exist otherwise, unless the dialect loads early; what both branches need is printed before them.
 #pragma once
 
 #include <map>

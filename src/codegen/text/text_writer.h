@@ -42,7 +42,7 @@ class TextWriter {
     return {*this, fmt::format("}}{}", after_brace)};
   }
 
-  // A static array of C++; where there is nothing to hold, a null pointer of its name.
+  // A static array of C++; if there is nothing to hold, a null pointer of its name.
   void array(std::string_view type, std::string_view name, const std::vector<std::string>& items);
 
   int indentation() const { return indentation_; }

@@ -15,7 +15,7 @@ struct ModelFile {
   std::string sha256;
 };
 
-// UserError where the file cannot be read, is empty, too large for protobuf (2 GiB) or no ONNX model.
+// UserError if the file cannot be read, is empty, is too large for protobuf (2 GiB) or is not an ONNX model.
 ModelFile read_model_file(const std::filesystem::path& path);
 // The same for bytes in memory.
 ModelFile read_model_bytes(std::string_view bytes);

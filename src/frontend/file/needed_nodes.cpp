@@ -5,7 +5,7 @@
 namespace onnxc {
 namespace {
 
-// More than it needs where a subgraph gives a name of its own to a value: harmless.
+// Adds more than needed if a subgraph gives a value a name of its own: harmless.
 void add_names_inside(const onnx::GraphProto& graph, std::unordered_set<std::string>& names) {
   for (const onnx::NodeProto& node : graph.node()) add_used_names(node, names);
   for (const onnx::ValueInfoProto& output : graph.output()) names.insert(output.name());

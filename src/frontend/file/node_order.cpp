@@ -42,7 +42,7 @@ Dependencies find_dependencies(const Nodes& nodes) {
   return result;
 }
 
-// Of the nodes that wait for none, the first in the file comes first. Shorter than `nodes` where they form a cycle.
+// Among the nodes that wait for nothing, the first in the file comes first. Shorter than `nodes` if they form a cycle.
 std::vector<int> topological_order(Dependencies dependencies) {
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (size_t i = 0; i < dependencies.waits.size(); ++i)

@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// The node's name, or its first output's where it has none.
+// The node's name, or its first output's if it has none.
 std::string display_name(const onnx::NodeProto& node);
 // As Origin::describe says.
 std::string describe(const onnx::NodeProto& node);

@@ -28,7 +28,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-// From the package on, where it is installed; else the file and its folder.
+// From the package on if it is installed, else the file and its folder.
 std::string_view short_path(std::string_view path) {
   constexpr std::string_view packages = "-packages/";  // site- or, by Debian, dist-
   if (const size_t end = path.rfind(packages); end != std::string_view::npos) return path.substr(end + packages.size());
@@ -96,7 +96,7 @@ std::string module_of_name(std::string_view name) {
   const std::vector<std::string_view> scopes = split(name.substr(1), '/');
   std::string module;
   for (size_t i = 0; i + 1 < scopes.size(); ++i) {
-    // The path so far, its last scope left out where this one repeats it.
+    // The path so far, its last scope left out if this one repeats it.
     const bool repeats = i > 0 && scopes[i].starts_with(std::string(scopes[i - 1]) + ".");
     if (repeats) module.resize(module.size() - scopes[i - 1].size());
     if (!repeats && !module.empty()) module += '.';

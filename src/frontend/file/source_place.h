@@ -1,4 +1,4 @@
-// What exporters write about the program that a node comes from.
+// The parts of the exported program that a node comes from, as exporters write them.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ SourcePlace read_source_place(const onnx::NodeProto& node);
 SourcePlace place_of_stack_trace(std::string_view trace);
 // "['', 'down', 'down.conv', 'conv3d']": a list as Python prints it; the last is the node itself.
 std::string module_of_scopes(std::string_view scopes);
-// "/down/down.0/conv/Conv" is "down.0.conv": a scope repeats its parent where that holds it by number.
+// "/down/down.0/conv/Conv" is "down.0.conv": a scope repeats its parent if that holds it by number.
 std::string module_of_name(std::string_view name);
 
 }  // namespace onnxc

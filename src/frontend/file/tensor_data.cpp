@@ -7,6 +7,7 @@
 #include "frontend/file/external_data.h"
 #include "frontend/file/onnx_names.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/list_text.h"
 #include "support/text.h"
@@ -112,8 +113,8 @@ int64_t typed_field_size(const TensorProto& tensor, std::string_view field) {
   return tensor.int32_data_size();
 }
 
-// A tensor over bytes that somebody else owns, or over a copy where they cannot be used as they lie: elements that are
-// not aligned or packed, and booleans that are neither 0 nor 1.
+// A tensor over bytes that somebody else owns, or over a copy if they cannot be used as they lie: elements that are not
+// aligned or packed, and booleans that are neither 0 nor 1.
 Tensor adopt(DType dtype, const std::vector<int64_t>& dims, std::span<const std::byte> bytes,
              std::shared_ptr<const void> owner) {
   if (is_sub_byte(dtype)) return unpack(dtype, dims, bytes);
@@ -131,8 +132,8 @@ Tensor adopt(DType dtype, const std::vector<int64_t>& dims, std::span<const std:
 
 std::vector<int64_t> read_dims(const google::protobuf::RepeatedField<int64_t>& field, const std::string& what,
                                const Limits& limits) {
-  user_check(field.size() <= limits.max_rank, "{}: it has {} axes; at most {} are allowed", what, field.size(),
-             limits.max_rank);
+  user_check(field.size() <= limits.max_rank, "{}: it has {}; at most {} are allowed", what,
+             counted(field.size(), "axis"), limits.max_rank);
   std::vector<int64_t> dims(field.begin(), field.end());
   for (size_t i = 0; i < dims.size(); ++i)
     user_check(dims[i] >= 0, "{}: its dim {} is {}; dims cannot be negative", what, i, dims[i]);
@@ -196,8 +197,8 @@ Tensor TensorReader::read(const TensorProto& tensor, const std::string& what,
              info(header.dtype).name, expected, fmt::join(fields, ", "));
   const int64_t found = typed_field_size(tensor, expected);
   const int64_t needed = is_sub_byte(header.dtype) ? header.bytes : header.count;
-  user_check(found == needed, "{}: shape {} needs {} elements of data, found {}", what, dims_text(header.dims), needed,
-             found);
+  user_check(found == needed, "{}: shape {} needs {} of data, found {}", what, dims_text(header.dims),
+             counted(needed, "element"), found);
   if (header.dtype == DType::string) return read(tensor.string_data(), header.dims, what);
   Tensor copy = copy_typed_field(tensor, header.dtype, header.dims, what);
   return header.dtype == DType::boolean ? adopt(header.dtype, header.dims, copy.bytes(), std::make_shared<Tensor>(copy))
@@ -246,9 +247,10 @@ Tensor TensorReader::read(const onnx::SparseTensorProto& sparse, const std::stri
   constexpr int64_t always_bytes = int64_t{1} << 26, most_growth = 1000;
   const auto given = static_cast<int64_t>(values.bytes().size() + indices.bytes().size());
   user_check(bytes <= always_bytes || bytes / most_growth <= given,
-             "{}: its shape {} needs {} bytes for {} elements that are not 0; a sparse tensor may need {} bytes, or {} "
-             "times what the file holds of it",
-             what, dims_text(dims), bytes, values.size(), always_bytes, most_growth);
+             "{}: its shape {} needs {} bytes for {} that are not 0; a sparse tensor may need {} bytes, or {} what the "
+             "file holds of it",
+             what, dims_text(dims), bytes, counted(values.size(), "element"), always_bytes,
+             counted(most_growth, "time"));
 
   // Indices are [nonzeros], into the row-major elements, or [nonzeros, rank].
   const auto rank = static_cast<int64_t>(dims.size());

@@ -21,10 +21,10 @@ class TensorReader {
   TensorReader(std::filesystem::path folder, const Limits& limits, ContainmentRules rules, StringTable& strings)
       : folder_(std::move(folder)), limits_(limits), rules_(rules), strings_(strings) {}
 
-  // The tensor's dims and row-major bytes. Raw and external data are not copied where they are aligned: `owner` keeps
-  // the message alive. `what` names the tensor in errors: "initializer 'weight'".
-  // UserError: a type that is not supported, dims that are negative or overflow, more or fewer data than the dims say,
-  // data in a field of another type or in several, external data that is missing or leads out of the folder.
+  // The tensor's dims and row-major bytes. Raw and external data are not copied if they are aligned: `owner` keeps the
+  // message alive. `what` names the tensor in errors: "initializer 'weight'". UserError: a type that is not supported,
+  // dims that are negative or overflow, more or fewer data than the dims say, data in a field of another type or in
+  // several, external data that is missing or leads out of the folder.
   Tensor read(const onnx::TensorProto& tensor, const std::string& what, const std::shared_ptr<const void>& owner);
   // A sparse tensor (ONNX SparseTensorProto, COO format) as a dense one.
   Tensor read(const onnx::SparseTensorProto& tensor, const std::string& what, const std::shared_ptr<const void>& owner);

@@ -7,7 +7,7 @@ namespace onnxc {
 
 Bounds add(const Bounds& a, const Bounds& b);
 Bounds multiply(const Bounds& a, const Bounds& b);
-// The bounds of a//b and a%b where they are defined, that is, where b is not 0.
+// The bounds of a//b and a%b for all b but 0.
 Bounds floor_divide(const Bounds& a, const Bounds& b);
 Bounds floor_modulo(const Bounds& a, const Bounds& b);
 

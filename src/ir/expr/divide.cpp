@@ -49,7 +49,7 @@ std::optional<QuotientAndRest> divide_polynomial(Expr a, const Expr& b) {
   return result;
 }
 
-// The same for a b of one term, where each term of a either divides or stays.
+// The same for a b of one term, if each term of a either divides or stays.
 QuotientAndRest divide_terms(const Expr& a, const Term& b) {
   std::vector<Term> quotient, rest;
   for (const Term& term : a.terms()) {

@@ -103,7 +103,7 @@ Expr replace_quotients(const AtomNode& atom) {
   return simplified(atom.kind, operands);
 }
 
-// c*q is a multiple of the dividend where the divisor divides c, else a floor division that leaves no rest.
+// c*q is a multiple of the dividend if the divisor divides c, else a floor division that leaves no rest.
 Expr replace_quotients(const Term& term) {
   int64_t coefficient = term.coefficient;
   Expr product = 1;
@@ -221,7 +221,7 @@ std::optional<Term> divide_exactly(const Term& a, const Term& b) {
 
 Term common_divisor(const Term& a, const Term& b) {
   Term result{1, {}};
-  // The magnitude of the least int64 has no int64: leave such a coefficient alone.
+  // The magnitude of the least int64 has no int64: such a coefficient stays as it is.
   if (a.coefficient != Bounds::minus_infinity && b.coefficient != Bounds::minus_infinity)
     result.coefficient = std::gcd(a.coefficient, b.coefficient);
   auto less = [](const Atom& x, const Atom& y) { return compare_atoms(x, y) < 0; };
@@ -239,7 +239,7 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
   }
   user_check(
       depth <= max_atom_depth && size <= max_atom_size,
-      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter where the "
+      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter if the "
       "inputs' dims have values or ranges (--dim N=4, --dim N=1..8)",
       depth, size, max_atom_depth, max_atom_size);
   Bounds bounds = atom_bounds(kind, operands);

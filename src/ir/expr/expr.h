@@ -1,5 +1,4 @@
-// Integer expressions for dims, sizes and indices: one class, of which a static dim is the special case without
-// symbols.
+// Integer expressions for dims, sizes and indices: one class; a static dim is the special case without symbols.
 //
 // An Expr is kept in one normal form: a sum of terms, each an integer coefficient times a product of atoms. An atom is
 // a symbol, or a floor division, modulo, minimum or maximum of expressions. Equal expressions mostly compare equal (`D
@@ -32,7 +31,7 @@ struct Bounds {
   bool operator==(const Bounds&) const = default;
 };
 
-// What is known of a symbol. Two symbols are the same when they are the same object.
+// The facts about a symbol. Two symbols are the same when they are the same object.
 struct SymbolInfo {
   std::string name;
   uint64_t serial;  // order of creation: the tie-break that keeps the normal form deterministic
@@ -136,7 +135,7 @@ struct AtomNode {
 using Shape = std::vector<Expr>;
 
 // Python's rounding, towards minus infinity; a remainder has the divisor's sign. UserError when b is the constant 0. A
-// simplification is right wherever the division is defined; `b//b` becomes 1 only where b > 0 is proven.
+// simplification is right if the division is defined; `b//b` becomes 1 only if b > 0 is proven.
 Expr floor_div(const Expr& a, const Expr& b);
 Expr ceil_div(const Expr& a, const Expr& b);
 Expr mod(const Expr& a, const Expr& b);

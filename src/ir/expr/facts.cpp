@@ -10,7 +10,7 @@ namespace onnxc {
 namespace {
 
 constexpr int deepest = 6;  // parts of parts
-// What is longer, or more, says little and takes long to look through.
+// Longer or more facts say little and take long to look through.
 constexpr int64_t longest_settled = 4;
 constexpr size_t most_facts = 100;
 
@@ -52,7 +52,7 @@ void Facts::add(const Expr& nonnegative, int depth) {
     if (atom->kind != (term.coefficient > 0 ? AtomKind::min : AtomKind::max)) continue;
     for (const Expr& operand : atom->operands) add(fact - as_expr(term) + term.coefficient * operand, depth + 1);
   }
-  // Of c*atoms + rest >= 0: atoms >= -rest/c.
+  // From c*atoms + rest >= 0 follows atoms >= -rest/c.
   for (const Term& term : fact.terms()) {
     if (term.factors.empty() || term.coefficient <= 0) continue;
     const Bounds rest = (fact - as_expr(term)).bounds();
@@ -80,7 +80,7 @@ void Facts::add_parts(const Term& term, int64_t least, int depth) {
 
 Expr Facts::narrowed(const Expr& expr) const { return narrower_.empty() ? expr : expr.substitute(narrower_); }
 
-// Of dims of which a fact says more than their bounds do.
+// Dims for which a fact gives narrower bounds than their own.
 std::map<Symbol, Expr> Facts::narrower_dims() const {
   std::map<Symbol, Bounds> bounds;
   for (const Expr& fact : facts_) {
@@ -104,7 +104,7 @@ std::map<Symbol, Expr> Facts::narrower_dims() const {
   return result;
 }
 
-// min(a, b) becomes a where a <= b follows from the facts.
+// min(a, b) becomes a if a <= b follows from the facts.
 void Facts::settle_extrema() {
   for (const Expr& fact : std::vector<Expr>(facts_)) {
     if (std::ssize(fact.terms()) > longest_settled) continue;

@@ -1,5 +1,4 @@
-// What holds at a place of a program beside the bounds of its symbols: that loops around it run, what guards and
-// conditions say.
+// The facts at a place of a program besides the bounds of its symbols: loops around it run, guards and conditions hold.
 #pragma once
 
 #include <map>
@@ -14,16 +13,16 @@ namespace onnxc {
 bool proven_at_least(const Expr& a, const Expr& b, std::span<const Expr> facts);
 
 // Expressions known to be at least 0, with what follows of them for their parts: of a*min(b, c) >= 1 that a, b and c
-// are at least 1. What is said of one symbol alone narrows the symbol, so that products of it are bounded too.
+// are at least 1. A fact about a single symbol narrows the symbol, so that products of it are bounded too.
 class Facts {
  public:
   void at_least(const Expr& a, const Expr& b);
   void equal(const Expr& a, const Expr& b);
-  // To be called once what is known of dims has been said; conditions may come later. Of the axes, outermost first, the
-  // extents are narrowed with the dims that they name.
+  // To be called once what is known of dims has been said; conditions may come later. The axes are given outermost
+  // first; their extents are narrowed with the dims that they name.
   void narrow_symbols(const std::vector<Symbol>& axes);
 
-  // Also where the facts exclude each other: what stands there never runs.
+  // Also true if the facts exclude each other: such a place never runs.
   bool prove_at_least(const Expr& a, const Expr& b) const;
 
  private:

@@ -23,7 +23,7 @@ bool has_indicator(const std::vector<Atom>& factors) { return std::ranges::any_o
 
 bool is_never_zero(const Expr& expr, const std::vector<Atom>& nonzero);
 
-// Where none of `nonzero` is 0. A maximum is not 0 where one operand is more.
+// True if the atom cannot be 0 as long as no atom of `nonzero` is. A maximum is not 0 if one operand is more.
 bool is_never_zero(const Atom& atom, const std::vector<Atom>& nonzero) {
   if (atom->bounds.minimum >= 1) return true;
   if (std::ranges::any_of(nonzero, [&](const Atom& other) { return compare_atoms(atom, other) == 0; })) return true;
@@ -31,7 +31,7 @@ bool is_never_zero(const Atom& atom, const std::vector<Atom>& nonzero) {
          std::ranges::any_of(atom->operands, [&](const Expr& operand) { return is_never_zero(operand, nonzero); });
 }
 
-// A sum of what is never negative is not 0 where one of its terms is more.
+// A sum of non-negative terms is positive if one term is.
 bool is_never_zero(const Expr& expr, const std::vector<Atom>& nonzero) {
   const auto is_positive = [&](const Term& term) {
     return std::ranges::all_of(term.factors, [&](const Atom& factor) { return is_never_zero(factor, nonzero); });

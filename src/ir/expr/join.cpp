@@ -15,7 +15,7 @@ bool has_factor(const Term& term, AtomKind kind) {
   return std::ranges::any_of(term.factors, [&](const Atom& atom) { return atom->kind == kind; });
 }
 
-// One way to write an atom: atom = kept - sign*present, where sign*present is looked for in the sum.
+// One way to write an atom: atom = kept - sign*present; the sum is searched for sign*present.
 struct Identity {
   int sign;
   Expr present;
@@ -66,7 +66,7 @@ class Joiner {
     return found != terms_.end() && compare_factors(found->factors, wanted) == 0 ? &*found : nullptr;
   }
 
-  // Replaces the atom where it is joined to what is present.
+  // Replaces the atom if it is joined to what is present.
   bool replace(const Identity& identity) {
     const int64_t share = share_of(identity.sign, identity.present);
     if (share == 0) return false;

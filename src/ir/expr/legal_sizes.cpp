@@ -26,7 +26,7 @@ std::optional<int64_t> common_period(int64_t a, int64_t b) {
 
 std::optional<Growth> growth(const Expr& expr);
 
-// Of x//b and x%b: after so many periods of x that it has grown by a multiple of b.
+// For x//b and x%b: after so many periods of x that it has grown by a multiple of b.
 std::optional<Growth> growth_of_division(const AtomNode& atom) {
   std::optional<int64_t> divisor = atom.operands[1].constant();
   std::optional<Growth> dividend = growth(atom.operands[0]);
@@ -48,7 +48,7 @@ std::optional<int64_t> shared_period(const std::vector<Growth>& parts) {
   return period;
 }
 
-// Of a minimum or maximum, where all operands grow alike.
+// For a minimum or maximum whose operands all grow alike.
 std::optional<Growth> growth_of_extremum(const AtomNode& atom) {
   std::vector<Growth> parts;
   for (const Expr& operand : atom.operands) {
@@ -78,7 +78,7 @@ std::optional<Growth> growth(const AtomNode& atom) {
   return std::nullopt;
 }
 
-// A product of several atoms grows evenly only where none of them grows at all.
+// A product of several atoms grows evenly only if all of them stay the same.
 std::optional<Growth> growth(const Term& term) {
   std::vector<Growth> parts;
   for (const Atom& atom : term.factors) {
@@ -121,7 +121,7 @@ LegalSizes with_residues(const Samples& samples, Bounds bounds, bool (*holds)(in
   return result;
 }
 
-// The only s with f(s) = 0, where f grows or falls.
+// The only s with f(s) = 0, if f grows or falls.
 std::optional<LegalSizes> only_zero(const Samples& samples, Bounds bounds) {
   LegalSizes result{1, {}, bounds};
   for (size_t i = 0; i < samples.values.size(); ++i) {
@@ -135,7 +135,7 @@ std::optional<LegalSizes> only_zero(const Samples& samples, Bounds bounds) {
   return result;
 }
 
-// Where f grows, f(s) >= 0 from some s on, if each residue's first such s is within one period of the others'.
+// If f grows, f(s) >= 0 from some s on, if each residue's first such s is within one period of the others'.
 std::optional<LegalSizes> from_some_size_on(const Samples& samples, Bounds bounds) {
   int64_t least = Bounds::infinity, greatest = 0;
   for (size_t i = 0; i < samples.values.size(); ++i) {
@@ -149,8 +149,8 @@ std::optional<LegalSizes> from_some_size_on(const Samples& samples, Bounds bound
   return LegalSizes{1, {0}, {std::max(bounds.minimum, least), bounds.maximum}};
 }
 
-// Of products of parts that grow evenly: along each residue a polynomial in the number of periods, which is zero
-// everywhere where it is so at more places than its degree. Zeros elsewhere are single sizes, and are left out.
+// For products of parts that grow evenly: along each residue a polynomial in the number of periods, which is zero
+// everywhere if it is zero at more places than its degree. Zeros elsewhere are single sizes, and are left out.
 std::optional<LegalSizes> zeros_of_product(const Expr& expr, const Symbol& symbol) {
   const Bounds bounds = symbol.info().bounds;
   std::vector<Growth> parts;

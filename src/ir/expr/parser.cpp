@@ -55,7 +55,7 @@ const FunctionRow* find_function(std::string_view name) {
 
 struct NestsTooDeep {};
 
-// Text to syntax tree, by recursive descent with Python's precedence; nothing when the text is no expression.
+// Text to syntax tree, by recursive descent with Python's precedence; nothing if the text is not an expression.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -193,7 +193,7 @@ class Builder {
   Expr integer(const Fraction& value) {
     auto quotient = exact_quotient(value.numerator, value.denominator);
     user_check(quotient.has_value(),
-               "the dim `{}`: {} divided by {} is not always an integer; write // where rounding down is meant", text_,
+               "the dim `{}`: {} divided by {} is not always an integer; write // if rounding down is meant", text_,
                value.numerator.to_string(), value.denominator.to_string());
     return *quotient;
   }

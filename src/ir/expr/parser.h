@@ -14,9 +14,9 @@ using SymbolResolver = std::function<Expr(std::string_view name)>;
 
 // Reads what Expr::to_string and Python's sympy write: + - * // % / ** with Python's precedence, parentheses, integers,
 // names, and the functions min, max, Mod, FloorDiv, CeilDiv, ModularIndexing, floor, ceiling and their other spellings.
-// A text that is not of this form ("batch size", "N.1") is one name as a whole.
-// UserError, naming the text: when it is too long or nests too deep, where a true division does not come out exact, on
-// a division by zero, and for numbers beyond 64 bits.
+// A text that is not of this form ("batch size", "N.1") is one name as a whole. UserError, naming the text, if it is
+// too long or nests too deep, if a true division does not come out exact, on a division by zero, and for numbers beyond
+// 64 bits.
 Expr parse_expr(std::string_view text, const SymbolResolver& resolve);
 
 }  // namespace onnxc

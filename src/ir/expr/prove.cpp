@@ -1,14 +1,14 @@
 // Proofs about expressions: is d >= 0 for every value of its symbols?
 //
 // Method: when the bounds do not settle it, one atom t of d = K*t + R, with K of proven sign, is replaced by a bound of
-// t that makes d smaller or equal, and the question is asked of the result:
+// t that makes d smaller or equal. The question is asked of the result:
 //   axis w:      0 <= w <= extent - 1          dim with a finite bound: that bound
 //   x % b:       0 <= x%b <= b - 1, or x - b*(x//b)
 //   x // b:      x - b + 1 <= b*(x//b) <= x
 //   min, max:    one of the operands, or each of them
-// Where facts are given, each of which is known to be at least 0, d >= 0 also follows from d - fact >= 0.
-// Every step is sound wherever it stops; a budget of steps bounds the time, and Effort that of proofs within proofs.
-// What is not proven may still be true.
+// Given facts that are at least 0, d >= 0 also follows from d - fact >= 0. Every step is sound wherever it stops; a
+// budget of steps bounds the time, and Effort that of proofs within proofs. A statement that is not proven may still be
+// true.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -53,7 +53,7 @@ class Prover {
 
   enum class SignBy { bounds, proof };
 
-  // How many times the fact may be taken from d so that a term of both becomes less in d; 0 where they have none.
+  // How many times the fact may be taken from d so that a term of both becomes less in d; 0 if they share none.
   static int64_t times_in(const Expr& fact, const Expr& d) {
     for (const Term& term : d.terms())
       for (const Term& other : fact.terms())
@@ -151,8 +151,8 @@ class Prover {
 
   static bool is_axis(const Choice& choice) { return choice.atom->symbol && choice.atom->symbol->info().extent; }
 
-  // Of the same rank: an axis made later may have an extent that names an earlier one, and what replaces the deeper of
-  // two atoms may cancel with the other.
+  // Decides between atoms of one rank: an axis made later may have an extent that names an earlier one, and what
+  // replaces the deeper of two atoms may cancel with the other.
   static bool goes_first(const Choice& a, const Choice& b) {
     if (a.rank != b.rank) return false;
     if (is_axis(a) && is_axis(b)) return a.atom->symbol->info().serial > b.atom->symbol->info().serial;
@@ -191,7 +191,7 @@ class Prover {
            nonnegative(choice.factor * (x - b * floor_div(x, b)) + choice.rest);
   }
 
-  // s*d = e*b*(x//b) + s*rest, where s >= 1 makes e integral; and d >= 0 follows from s*d >= 1 - s.
+  // s*d = e*b*(x//b) + s*rest, with an s >= 1 that makes e integral; and d >= 0 follows from s*d >= 1 - s.
   bool relax_floor_div(const Choice& choice) {
     const Expr& x = choice.atom->operands[0];
     const Expr& b = choice.atom->operands[1];

@@ -14,7 +14,7 @@ Side other_side(Side side) { return side == Side::least ? Side::greatest : Side:
 
 bool contains(const Expr& expr, const Symbol& symbol) { return expr.symbols().contains(symbol); }
 
-// expr = factor*atom + rest, where the atom alone contains the symbol, once.
+// expr = factor*atom + rest, and only the atom contains the symbol, once.
 struct Isolated {
   Atom atom;
   Expr factor;
@@ -47,7 +47,7 @@ std::optional<Isolated> isolate(const Expr& expr, const Symbol& symbol) {
 
 std::optional<Expr> invert(const Expr& expr, const Symbol& symbol, const Expr& target, Side side);
 
-// Of the one operand that contains the symbol. Only max(x, c) <= target and min(x, c) >= target say the same of x.
+// Inverts the one operand that contains the symbol. Only max(x, c) <= target and min(x, c) >= target say the same of x.
 std::optional<Expr> invert_extremum(const AtomNode& atom, const Symbol& symbol, const Expr& target, Side side) {
   if (side != (atom.kind == AtomKind::max ? Side::greatest : Side::least)) return std::nullopt;
   auto has_symbol = [&](const Expr& operand) { return contains(operand, symbol); };
@@ -69,7 +69,7 @@ std::optional<Expr> invert(const Expr& expr, const Symbol& symbol, const Expr& t
   if (factor.bounds().maximum < 0)
     side = other_side(side);
   else if (proven_at_least(factor, 0))
-    factor = max(factor, 1);  // where the factor is 0 at run time, any value fits or none does
+    factor = max(factor, 1);  // if the factor is 0 at run time, any value fits or none does
   else
     return std::nullopt;
   Expr difference = target - parts->rest;
@@ -115,7 +115,7 @@ std::optional<Expr> solve(const Expr& size, const Symbol& symbol, const Expr& ob
   for (Side side : {preferred, other_side(preferred)}) {
     auto value = unless_overflow([&] { return invert(size, symbol, observed, side); });
     if (!value || !*value) continue;
-    // The s that fit are an interval with this end: where that is out of the symbol's bounds, others may be within.
+    // The s that fit are an interval with this end: if that is out of the symbol's bounds, others may be within.
     return kind == Kind::one_of_several ? clamp(**value, symbol.info().bounds) : **value;
   }
   return std::nullopt;

@@ -5,9 +5,9 @@
 //
 // Method: a dim f(s) with one unknown symbol s is inverted when f consists of sums, products with known factors, // by
 // known divisors, min and max. Each of these is monotone, so f is inverted step by step to the least s with f(s) >=
-// size, or the greatest with f(s) <= size. If any s fits the size, that one does; the check finds out. Where several
-// fit (16*((D + 15)//16)) any will do, as the model sees D only through its inputs' dims. Limits: a symbol twice in one
-// dim (D + D//2), powers, %, and two unknowns in one dim are not solved; another dim may still bind them.
+// size, or the greatest with f(s) <= size. If any s fits the size, that one does; the check finds out. If several fit
+// (16*((D + 15)//16)) any will do, as the model sees D only through its inputs' dims. Limits: a symbol twice in one dim
+// (D + D//2), powers, %, and two unknowns in one dim are not solved; another dim may still bind them.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands);
 inline Expr as_expr(const Atom& atom) { return Expr::from_terms({{1, {atom}}}); }
 inline Expr as_expr(const Term& term) { return Expr::from_terms({term}); }
 
-// Of a minimum the maximum, and of that the minimum.
+// The opposite of a minimum is the maximum, and the reverse.
 inline AtomKind opposite(AtomKind kind) { return kind == AtomKind::min ? AtomKind::max : AtomKind::min; }
 
 // The terms and atoms of the expression when written out, those within atoms included.
@@ -44,7 +44,7 @@ Term common_divisor(const Term& a, const Term& b);
 // True when b > 0 wherever `scope` has a value. An axis that occurs in it has one, so that axis's extent is at least 1.
 bool proven_positive(const Expr& b, const Expr& scope);
 
-// What `compute` returns, or nothing where a coefficient exceeds 64 bits: such a rewrite or proof is not made, and the
+// The result of `compute`, or nothing if a coefficient exceeds 64 bits: such a rewrite or proof is not made, and the
 // expression stays as it is.
 template <class Compute>
 auto unless_overflow(Compute compute) -> std::optional<decltype(compute())> {

@@ -52,7 +52,7 @@ double magnitude(const AtomNode& atom) {
   return unbounded;
 }
 
-// Bounds of the absolute value, where each size is at most maximum_symbolic_size.
+// Bounds of the absolute value, if each size is at most maximum_symbolic_size.
 double magnitude(const Term& term) {
   double product = std::fabs(static_cast<double>(term.coefficient));
   for (const Atom& factor : term.factors) product *= magnitude(*factor);

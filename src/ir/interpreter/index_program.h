@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// Where the symbols' values are stored, and their bounds.
+// The places of the symbols' values, and their bounds.
 class Slots {
  public:
   int add(const Symbol& symbol, const Bounds& bounds = {});

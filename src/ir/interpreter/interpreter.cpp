@@ -25,7 +25,7 @@ void run_step(const Step& step, Memory& memory) {
 
 namespace {
 
-// Runs a program's steps, round by round where they stand in loops.
+// Runs a program's steps, round by round if they stand in loops.
 class Run {
  public:
   Run(const Program& program, Memory& memory) : program_(program), memory_(memory), loops_(enclosing_loops(program)) {}

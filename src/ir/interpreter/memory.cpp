@@ -11,7 +11,7 @@
 namespace onnxc {
 namespace {
 
-// All bits set is a NaN in each floating dtype that has one, but for two, whose NaN is the sign alone.
+// All bits set is a NaN in each floating dtype that has one, but for two, whose NaN has only the sign bit set.
 std::byte fill_byte(DType dtype) {
   if (dtype == DType::float8e4m3fnuz || dtype == DType::float8e5m2fnuz) return std::byte{0x80};
   return is_floating(dtype) ? std::byte{0xff} : std::byte{0xcb};
@@ -116,7 +116,7 @@ Access Memory::access(std::string_view nest, BufferId id, const std::vector<Expr
   const Buffer& buffer = program_.buffer(id);
   const Buffer& owner = program_.buffer(program_.storage(id));
   internal_check(indices.size() == buffer.shape.size(), "as many indices as the buffer has axes");
-  internal_check(!owner.is_packed, "a packed constant is read by its kernel alone");
+  internal_check(!owner.is_packed, "a packed constant is read only by its kernel");
   Access access;
   access.where_ = fmt::format("nest {}: b{} '{}'", nest, id, buffer.name);
   const std::vector<int64_t> extents = dims(buffer.shape);

@@ -81,7 +81,7 @@ class AccumulatorRunner {
   bool is_argument_;
   ScalarValue identity_;
   BinaryFunction fold_ = nullptr;
-  // Of the argument kinds.
+  // For the argument kinds.
   IndexProgram position_;
   BinaryFunction less_ = nullptr;
   bool is_floating_ = false, takes_last_ = false, is_minimum_ = false;

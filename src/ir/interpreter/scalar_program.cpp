@@ -44,7 +44,7 @@ size_t ScalarProgram::compile(const Scalar& scalar, std::string_view nest, Memor
     case ScalarOp::select:
       break;
     case ScalarOp::string_function:
-      internal_error("a string function is computed by the runtime alone");
+      internal_error("a string function is computed only by the runtime");
     default:
       if (scalar->operands.size() == 1)
         instruction.unary = unary_function(scalar->op, scalar->operands[0].dtype());

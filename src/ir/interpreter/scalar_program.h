@@ -14,13 +14,14 @@ class ScalarProgram {
   // `slots` says where the values of axes and lets stand.
   ScalarProgram(const Scalar& scalar, std::string_view nest, Memory& memory, const Slots& slots);
 
-  // The value where the axes and lets have the values in `slots`.
+  // The value when the axes and lets have the values in `slots`.
   ScalarValue evaluate(const int64_t* slots, const ScalarValue* accumulators);
 
  private:
   struct Instruction {
     ScalarOp op;
-    // Only behind a branch of a select: evaluated when asked for, since a load in it may be out of bounds otherwise.
+    // Only reached through a branch of a select: evaluated when asked for, since a load in it may be out of bounds
+    // otherwise.
     bool is_conditional = true;
     std::vector<size_t> operands = {};
     ScalarValue constant = {};

@@ -176,7 +176,7 @@ class PointEvaluator {
   std::unordered_map<const ScalarNode*, Number> done_;
 };
 
-// The value of a reduction over nothing, where it is a number.
+// The value of a reduction over nothing, if it is a number.
 Number identity(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::sum:
@@ -287,7 +287,7 @@ class NestEvaluator {
     return true;
   }
 
-  // What an element of a type that is computed in a wider one keeps.
+  // The value rounded to the element's type, if arithmetic on that type is done in a wider one.
   static Number rounded(const Store& store, const Number& value) {
     const DType dtype = store.value.dtype();
     return value && is_computed_wider(dtype) ? symbolic_cast(dtype, dtype, *value) : value;

@@ -17,8 +17,8 @@ using SymbolicElements = std::vector<SymbolicNumber>;
 std::optional<SymbolicElements> symbolic_elements(const Tensor& tensor);
 
 // Evaluates the program's nests in order and returns the elements of each output, given those of each input (nothing
-// for an input whose elements are not known). An output is nothing where one of its elements loads an unknown one or
-// depends on an unproven test, where its shape is symbolic, or where it takes more than a few thousand steps.
+// for an input whose elements are not known). An output is nothing if one of its elements loads an unknown one or
+// depends on an unproven test, if its shape is symbolic, or if it takes more than a few thousand steps.
 std::vector<std::optional<SymbolicElements>> evaluate_symbolically(
     const Program& program, const std::vector<std::optional<SymbolicElements>>& inputs);
 

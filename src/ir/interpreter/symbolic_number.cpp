@@ -86,7 +86,7 @@ Result multiply(DType dtype, const Number& a, const Number& b) {
   return if_exact(dtype, fraction(a.numerator * b.numerator, checked_multiply(a.denominator, b.denominator)));
 }
 
-// The truncating quotient; 0 where b is 0, as at run time.
+// The truncating quotient; 0 if b is 0, as at run time.
 std::optional<Expr> divide_integers(const Expr& a, const Expr& b) {
   if (!proven_different(b, 0)) {
     if (!proven_at_least(b, 0)) return std::nullopt;
@@ -117,7 +117,7 @@ Result divide(DType dtype, const Number& a, const Number& b) {
   return is_floating(dtype) ? divide_reals(dtype, a, b) : whole_if(divide_integers(a.numerator, b.numerator));
 }
 
-// The remainder with the divisor's sign; 0 where b is 0, as at run time.
+// The remainder with the divisor's sign; 0 if b is 0, as at run time.
 Result modulo_floor(DType dtype, const Number& a, const Number& b) {
   if (is_floating(dtype) || !proven_at_least(b.numerator, 0)) return std::nullopt;
   return whole(mod(a.numerator, proven_at_least(b.numerator, 1) ? b.numerator : max(b.numerator, 1)));
@@ -176,7 +176,7 @@ Result less_or_equal(DType dtype, const Number& a, const Number& b) {
 
 // ------------------------------------------------------------------------------------------------- all operations
 
-// What is known of an operation on numbers that hold sizes. One without a rule is left to the run.
+// The rule of an operation on numbers that hold sizes. One without a rule is left to the run.
 struct Rule {
   ScalarOp op;
   Result (*unary)(const Number& a) = nullptr;

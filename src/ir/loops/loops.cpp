@@ -78,7 +78,7 @@ std::optional<bool> compare(ScalarOp op, const Expr& a, const Expr& b) {
   }
 }
 
-// What is known of a logical operation once one operand is a constant.
+// Folds a logical operation that has one constant operand.
 Scalar fold_logical(ScalarOp op, bool known, const Scalar& other) {
   switch (op) {
     case ScalarOp::logical_and:
@@ -94,7 +94,7 @@ bool is_logical(ScalarOp op) {
   return op == ScalarOp::logical_and || op == ScalarOp::logical_or || op == ScalarOp::logical_xor;
 }
 
-// Neutral operands. x + 0 stays for floating dtypes, where it turns -0 into 0; x * 0 too, which may be NaN.
+// Neutral operands. x + 0 stays for floating dtypes, since it turns -0 into 0; x * 0 too, which may be NaN.
 Scalar fold_neutral(ScalarOp op, const Scalar& a, const Scalar& b) {
   const bool integer = is_integer(a.dtype());
   switch (op) {
@@ -201,7 +201,7 @@ Scalar select(const Scalar& condition, const Scalar& if_true, const Scalar& if_f
   internal_check(if_true.dtype() == if_false.dtype(), "branches of one dtype");
   if (is_constant(condition)) return condition->integer != 0 ? if_true : if_false;
   if (&*if_true == &*if_false) return if_true;
-  // Two Where of which the second takes what the first leaves: where this condition does not hold, its negation does.
+  // Two Where with opposite conditions: if this condition does not hold, its negation does.
   if (if_false->op == ScalarOp::select && if_false->operands[0]->op == ScalarOp::logical_not &&
       &*if_false->operands[0]->operands[0] == &*condition)
     return select(condition, if_true, if_false->operands[1]);
@@ -223,7 +223,7 @@ Scalar cast(DType dtype, const Scalar& a) {
 Scalar reinterpret(DType dtype, const Scalar& a) {
   internal_check(static_cast<bool>(a), "an operand");
   internal_check(info(dtype).bits == info(a.dtype()).bits, "types of one width");
-  internal_check(dtype != DType::boolean, "a type of which all bits are values");
+  internal_check(dtype != DType::boolean, "a type whose bits are all values");
   if (!is_floating(dtype) && !is_floating(a.dtype())) return cast(dtype, a);
   // An element of a signed type has the sign also in the bits above its own.
   if (is_sub_byte(dtype) && info(dtype).kind == DTypeKind::signed_integer)

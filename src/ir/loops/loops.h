@@ -11,16 +11,16 @@
 // - Every combination of the parallel axes runs once, in any order. The interpreter folds reduce axes into the
 //   accumulators in ascending order; a target may reassociate floating-point sums, but not depend on threads. Ordered
 //   axes run in ascending order, innermost of the parallel ones: a store is seen by the loads after it.
-// - select(c, a, b) evaluates only the branch taken: a load may stand behind the test that keeps it within bounds.
-// - Arithmetic on floating types of less than 32 bits is done in float32 and rounded where a value is cast or stored.
-//   What is too great for a float8 type becomes its infinity, or its NaN where it has none; float4 has neither, and
-//   takes its greatest number, and -0 for a NaN. On integers of less than a byte there is no arithmetic: they are
-//   loaded, stored, and cast, which keeps the lowest bits.
-// - reinterpret keeps the bits of an element, between types of one width; those of a NaN may change where the type is
+// - select(c, a, b) evaluates only the branch taken: a load may depend on the test that keeps it within bounds.
+// - Arithmetic on floating types of less than 32 bits is done in float32 and rounded when a value is cast or stored.
+//   Too great a value for a float8 type becomes its infinity, or its NaN if it has none; float4 has neither, and takes
+//   its greatest number, and -0 for a NaN. On integers of less than a byte there is no arithmetic: they are loaded,
+//   stored, and cast, which keeps the lowest bits.
+// - reinterpret keeps the bits of an element, between types of one width; those of a NaN may change if the type is
 //   computed in another.
 // - Integer arithmetic wraps; integer division truncates towards zero (ONNX Div) and by zero gives 0; shifts by the
 //   width or more give 0. Casts of floating to integer truncate and saturate (NaN gives 0), but narrowing of integers
-//   keeps the low bits, both as onnxruntime on x86 does where the standard leaves it open.
+//   keeps the low bits, both as onnxruntime on x86 does when the standard leaves it open.
 // - random_bits(counter, key), of uint64, is kernels/shared/random_bits.h's.
 // - A string is its handle (ir/dtype.h): strings are copied, compared for equality, cast to int64, which gives the
 //   handle, and are operands and results of string functions, which are pure like all operations.
@@ -132,12 +132,12 @@ struct ScalarNode {
   Expr expr = {};                  // index
   BufferId buffer = -1;            // load
   std::vector<Expr> indices = {};  // load: logical indices
-  bool in_bounds = false;          // load: known to be within its buffer, also behind a select that does not choose it
+  bool in_bounds = false;          // load: known to be within its buffer, also if a select does not choose it
   int slot = -1;                   // accumulator
   StringFunction function = {};    // string_function
 };
 
-// Constructors that check dtypes (InternalError) and fold constants where that is exact.
+// Constructors that check dtypes (InternalError) and fold constants if that is exact.
 namespace scalar {
 Scalar constant(DType dtype, double value);  // converts to the dtype: also 1 for an integer, inf, -inf
 Scalar integer_constant(DType dtype, int64_t value);

@@ -25,7 +25,7 @@ class RoundingRemover {
     if (scalar->op == ScalarOp::cast && scalar.dtype() == DType::float32 && is_rounding(scalar->operands[0]))
       return remove(scalar->operands[0]->operands[0]);
     auto node = std::make_shared<ScalarNode>(*scalar);
-    // Where an operator computes in the half type itself, its operand stays rounded.
+    // If an operator computes in the half type itself, its operand stays rounded.
     for (Scalar& operand : node->operands)
       if (Scalar kept = remove(operand); kept.dtype() == operand.dtype()) operand = kept;
     return Scalar(std::move(node));

@@ -9,7 +9,7 @@ namespace onnxc {
 // neither rounded on the way nor at the end.
 Scalar without_rounding(const Scalar& scalar);
 
-// The same at the end alone: what a half type's store rounds itself.
+// The same only at the end: the rounding that a half type's store does itself.
 Scalar before_rounding(const Scalar& stored);
 
 }  // namespace onnxc

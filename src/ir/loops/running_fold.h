@@ -20,7 +20,7 @@ struct RunningFold {
 std::optional<RunningFold> as_running_fold(const Symbol& axis, BufferId buffer, const std::vector<Expr>& indices,
                                            const Scalar& value);
 
-// What folding with changes nothing: 0 for add, 1 for multiply.
+// The operand that changes nothing when folded with: 0 for add, 1 for multiply.
 Scalar neutral_element(ScalarOp op, DType dtype);
 
 }  // namespace onnxc

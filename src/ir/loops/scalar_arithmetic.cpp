@@ -84,7 +84,7 @@ To truncate_to(double value) {
   return static_cast<To>(value);
 }
 
-// The neighbouring float whose last bit is 1, where the value is no float itself: rounded once more to a half type, it
+// The neighbouring float whose last bit is 1, if the value is not a float itself: rounded once more to a half type, it
 // gives what rounding the value itself would give.
 float round_to_odd(long double value) {
   auto nearest = static_cast<float>(value);

@@ -10,9 +10,9 @@
 
 namespace onnxc {
 
-// One value of any dtype: `number` for the floating dtypes (a float32 is held as the double that equals it; a half type
-// as the float32 its arithmetic is done in), `integer` for the others (sign or zero extended; the bit pattern of a
-// uint64; 0 or 1 for a boolean).
+// One value of any dtype. `number` is for the floating dtypes (a float32 is held as the double that equals it; a half
+// type as the float32 its arithmetic is done in). `integer` is for the others (sign or zero extended; the bit pattern
+// of a uint64; 0 or 1 for a boolean).
 union ScalarValue {
   double number;
   int64_t integer;
@@ -23,8 +23,8 @@ using BinaryFunction = ScalarValue (*)(ScalarValue, ScalarValue);
 using LoadFunction = ScalarValue (*)(const std::byte*);
 using StoreFunction = void (*)(std::byte*, ScalarValue);
 
-// The function that computes a unary or binary operation on operands of this dtype; InternalError where the operation
-// has no meaning on it.
+// The function that computes a unary or binary operation on operands of this dtype; InternalError if the operation has
+// no meaning on it.
 UnaryFunction unary_function(ScalarOp op, DType operand);
 BinaryFunction binary_function(ScalarOp op, DType operand);
 UnaryFunction cast_function(DType to, DType from);

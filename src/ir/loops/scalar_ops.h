@@ -1,5 +1,5 @@
-// What is known of each scalar operation besides what it computes (scalar_arithmetic.h): one row each, which the loop
-// IR's text, its constructors and the printers of generated code read.
+// Properties of each scalar operation besides its result (scalar_arithmetic.h): one row each, which the loop IR's text,
+// its constructors and the printers of generated code read.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
-// The functions of the loop IR that take or give strings: one row each. What they compute is what the runtime has for
-// them (runtime/strings/string_functions.h): there is no interpreter of them, so that nothing is folded through them.
-// Copies, comparisons and casts to int64, the handle, are the ordinary operations.
+// The functions of the loop IR that take or give strings: one row each. The runtime computes them
+// (runtime/strings/string_functions.h): they have no interpreter, so that nothing is folded through them. Copies,
+// comparisons and casts to int64, the handle, are the ordinary operations.
 #pragma once
 
 #include <cstdint>

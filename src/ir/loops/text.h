@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// "bits_as_int32(b0[i])": a cast is spelled with the dtype alone.
+// "bits_as_int32(b0[i])": a cast is spelled with only the dtype.
 constexpr std::string_view reinterpret_prefix = "bits_as_";
 
 std::string_view name(ReduceKind kind);

@@ -62,7 +62,7 @@ class AccessChecker {
       undecided_.stores.insert(&store);
   }
 
-  // ------------------------------------------------------------------------ the axes that run where a scalar is
+  // ------------------------------------------------------------------------ the axes that run when a scalar is
   // computed
 
   static bool runs_outside(const Axis& axis) { return axis.kind != AxisKind::reduce; }
@@ -80,7 +80,7 @@ class AccessChecker {
     return axes;
   }
 
-  // A let that names no reduced axis, itself or by another let, is computed also where these do not run.
+  // A let that names no reduced axis, itself or by another let, is computed even if these do not run.
   Axes axes_of(const Scalar& value) const {
     Axes axes = outer_axes();
     for (const Axis& axis : nest_.axes)
@@ -99,7 +99,7 @@ class AccessChecker {
   // ----------------------------------------------------------------------------------------------- loads of a scalar
 
   void check(const Scalar& root, const Axes& axes, Path path, std::string_view what) {
-    // Of the nodes, those that are or hold a load that is not within its buffer wherever the loops run.
+    // The nodes that are or hold a load that is not proven to be within its buffer.
     doubtful_.clear();
     visit(root, [&](const ScalarNode& node) {
       const auto is_doubtful = [&](const Scalar& operand) { return doubtful_.contains(&*operand); };
@@ -150,7 +150,7 @@ class AccessChecker {
 
   bool is_lawful(BufferId id, const std::vector<Expr>& indices, const Axes& axes, const Path& path,
                  const std::string& what) {
-    // What the conditions say alone is fast to look through, and mostly enough: guard_accesses writes such.
+    // The conditions by themselves are fast to look through, and mostly enough: guard_accesses writes such.
     if (!path.empty() && !outside(id, indices, with(Facts(), path))) return true;
     std::set<Symbol> symbols;
     for (const auto* exprs : {&indices, &program_.buffer(id).shape})
@@ -167,7 +167,7 @@ class AccessChecker {
     return facts;
   }
 
-  // The first axis of which the index is not shown to be within it.
+  // The first axis whose index is not shown to be within it.
   std::optional<size_t> outside(BufferId id, const std::vector<Expr>& indices, const Facts& facts) const {
     const Shape& shape = program_.buffer(id).shape;
     for (size_t i = 0; i < shape.size(); ++i)

@@ -16,10 +16,10 @@ struct UndecidedAccesses {
   std::string first;  // as text
 };
 
-// Every index of a load or store lies within its axis, for all values of axes, dims and lets that the place allows:
-// loops around it run, a select behind its condition, a store where its own holds, and the program's guards hold. Not
-// behind a condition: what a let loads, since a let is computed wherever the axes that it names run; nor the second
-// operand of an `and`, which is computed whatever the first is.
+// Every index of a load or store lies within its axis, for all values of axes, dims and lets that the place allows.
+// That is, loops around it run, a select takes this side, a store's condition holds, and the program's guards hold.
+// Conditions do not help a let, since a let is computed wherever the axes that it names run, nor the second operand of
+// an `and`, which is computed whatever the first is.
 //
 // Limits: what a kernel reads of its operands is the kernel's (ir/program/operand_law.h); an index that wraps around at
 // 64 bits is not seen.
@@ -27,9 +27,9 @@ class BoundsLaw {
  public:
   BoundsLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
 
-  // What breaks the law in a nest that stands at the step.
+  // The accesses that break the law in a nest that stands at the step.
   UndecidedAccesses undecided(size_t step, const LoopNest& nest) const;
-  // Which access of the step, a nest or a kernel with its epilogues, breaks the law, as text; nothing where none does.
+  // Which access of the step, a nest or a kernel with its epilogues, breaks the law, as text; nothing if none does.
   std::optional<std::string> fault(size_t step) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace onnxc {
 namespace {
 
-// An int64 scalar as an expression, where it is one.
+// An int64 scalar as an expression, if it is one.
 std::optional<Expr> as_expr(const Scalar& scalar) {
   if (scalar->op == ScalarOp::index) return scalar->expr;
   if (scalar->op == ScalarOp::constant && scalar->dtype == DType::int64) return Expr(scalar->integer);
@@ -102,7 +102,7 @@ bool compares_indices(const Scalar& condition) {
 void assume(Facts& facts, const Scalar& condition, bool holds) {
   const ScalarNode& node = *condition;
   switch (node.op) {
-    case ScalarOp::constant:  // what stands behind the other value never runs
+    case ScalarOp::constant:  // a side that the other value chooses never runs
       if (is_truth(condition, !holds)) facts.at_least(0, 1);
       return;
     case ScalarOp::logical_not:

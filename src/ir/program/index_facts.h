@@ -1,4 +1,4 @@
-// What scalars say of indices: conditions, and the values of lets.
+// Facts about indices that follow from scalars: conditions, and the values of lets.
 #pragma once
 
 #include <vector>

@@ -15,7 +15,7 @@ bool may_overlap(const Program& program, BufferId a, BufferId b);
 // Whether the buffer is all of its storage, so that its elements follow one another.
 bool is_whole(const Program& program, BufferId id);
 
-// Why a step may not write where it does, as text; nothing where it may.
+// Why a step may not write its output there, as text; nothing if it may.
 //
 // A kernel writes no memory that it reads: it stores some elements before it has read all. Its epilogue may load the
 // very element that it stores. So may a nest, whose stores follow one another; with an ordered axis it may read any,

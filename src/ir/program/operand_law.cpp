@@ -106,7 +106,7 @@ std::optional<std::string> OperandLaw::fault_of_operand(size_t step, BufferId id
   const Shape& shape = program_.buffer(id).shape;
   for (const auto& [axis, extent] : expected.extents)
     if (axis >= shape.size() || !is_equal(step, shape[axis], extent))
-      return fmt::format("is given b{} of shape {}, where axis {} is not shown to be {}", id, to_string(shape), axis,
+      return fmt::format("is given b{} of shape {}, whose axis {} is not shown to be {}", id, to_string(shape), axis,
                          extent.to_string());
   return std::nullopt;
 }

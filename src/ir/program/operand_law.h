@@ -9,18 +9,18 @@
 
 namespace onnxc {
 
-// For all sizes with which the step runs (ir/program/step_facts.h), of each buffer that it reads or writes: a view lies
-// within its parent unless it is empty, an alias has as many elements as its parent, what a kernel is called with has
-// the extents that the kernel was made for, and the epilogue of a kernel that fills its output is of the output's
-// shape. Not proven different is not enough.
+// The law holds for all sizes with which the step runs (ir/program/step_facts.h), and for each buffer that it reads or
+// writes. A view lies within its parent unless it is empty. An alias has as many elements as its parent. A kernel's
+// operands have the extents that the kernel was made for. The epilogue of a kernel that fills its output is of the
+// output's shape. Not proven different is not enough.
 //
-// Limit: the guards of a branch count as if it were taken. What a branch computes may be loaded by a nest that runs
-// always, behind the branch's condition, and the law does not look into selects.
+// Limit: the guards of a branch count as if it were taken. A value that a branch computes may be loaded by a nest that
+// runs always, under the branch's condition, and the law does not look into selects.
 class OperandLaw {
  public:
   OperandLaw(const Program& program, const StepFacts& facts) : program_(program), facts_(facts) {}
 
-  // What breaks the law at the step, as text; nothing where nothing does.
+  // The violation of the law at the step, as text; nothing if there is none.
   std::optional<std::string> fault(size_t step) const;
 
  private:

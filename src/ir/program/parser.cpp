@@ -331,7 +331,7 @@ class ProgramParser {
   std::vector<std::string_view> lines_;
   Program program_;
   DimNames dims_;
-  // Of the step that comes next.
+  // The origins of the step that comes next.
   std::vector<Origin> origins_;
   Expr condition_ = 1;
 };

@@ -7,8 +7,8 @@
 
 namespace onnxc {
 
-// What to_string(Program) writes. Kernels come back as their text alone (TextKernel), constants of more elements than
-// are printed without data, dims without the remainders that are known of them: printed again it is the same text.
+// Reads the text that to_string(Program) writes. Kernels come back as only their text (TextKernel), constants of more
+// elements than are printed without data, dims without their known remainders: printed again it is the same text.
 // UserError naming the line and what is expected there.
 Program parse_program(std::string_view text);
 

@@ -48,7 +48,7 @@ std::string print_dim(const Symbol& symbol) {
   return text + "\n";
 }
 
-// The dims of which more is known than that they are not negative.
+// The dims with other bounds than being not negative.
 std::string print_dims(const Program& program) {
   std::set<Symbol> symbols;
   auto add = [&](const Expr& expr) { symbols.merge(expr.symbols()); };

@@ -58,12 +58,12 @@ struct Epilogue {
   Scalar value;
 };
 
-// What a kernel was made for, of one of its operands. The verifier holds the buffer against it.
+// The conditions on one operand for which a kernel was made. The verifier holds the buffer against it.
 struct KernelOperand {
-  std::vector<Layout> layouts = {};                   // it has one of these, or any where none is named
+  std::vector<Layout> layouts = {};                   // it has one of these, or any if none is named
   std::vector<std::pair<size_t, Expr>> extents = {};  // of the axes that the kernel knows
   bool is_packed = false;                             // in an order of the kernel's own
-  std::vector<DType> types = {};                      // it has one of these, or a kernel type where none is named
+  std::vector<DType> types = {};                      // it has one of these, or a kernel type if none is named
 };
 // The inputs in the order of the call, as many as it has.
 struct KernelOperands {
@@ -84,11 +84,11 @@ class KernelSpec {
   // Whether it stores each element of the output, at the axes of the epilogue; else a part, wherever in it.
   virtual bool fills_output() const { return true; }
   // Whether its operands may be views of part of a buffer: a kernel that is given their strides takes them, one that
-  // reads elements one behind another does not. Each kernel says so, since it would read other elements without a word.
+  // reads contiguous elements does not. Each kernel says so, since it would read other elements without a word.
   virtual bool accepts_views() const = 0;
 };
 
-// The types that kernels load and store, all of which they compute with in float32. A kernel of other types names them
+// The types that kernels load and store; they compute with all of them in float32. A kernel of other types names them
 // (KernelOperand::types).
 bool is_kernel_type(DType dtype);
 
@@ -99,20 +99,21 @@ struct KernelCall {
   std::vector<BufferId> inputs;  // in the order the spec defines; epilogue operands are found in the epilogue
   BufferId output = -1;
   std::optional<BufferId> workspace = {};  // memory that the kernel writes and reads, and nobody else
-  Epilogue epilogue;                       // without a value where the kernel applies none
+  Epilogue epilogue;                       // without a value if the kernel applies none
   // The epilogue of a result that the kernel keeps to itself, such as attention's scores; without a value if none.
   Epilogue inner_epilogue = {};
 };
 
 // Sizes that are known only at run time: symbol i gets element i, in row-major order, of a buffer of integers. Memory
-// that does not depend on the symbols is planned before the run; the steps behind this one, once the symbols are bound.
+// that does not depend on the symbols is planned before the run; that of the steps after this one, once the symbols are
+// bound.
 struct SymbolBinding {
   std::vector<Symbol> symbols;
   BufferId buffer = -1;
 };
 
 // The steps from here to the matching LoopEnd run repeatedly: `round` is 0, 1, 2, ... below `count`, while the buffer
-// `condition`, where there is one, holds true. Afterwards `round` is the number of rounds that ran.
+// `condition`, if there is one, holds true. Afterwards `round` is the number of rounds that ran.
 struct LoopBegin {
   Symbol round;
   Expr count;
@@ -126,7 +127,7 @@ using Work = std::variant<LoopNest, KernelCall, SymbolBinding, LoopBegin, LoopEn
 struct Step {
   Work work;
   std::vector<Origin> origins;  // the nodes that this step computes; several when fused
-  Expr condition = 1;           // the step runs only where this is not 0
+  Expr condition = 1;           // the step runs only if this is not 0
 };
 
 struct Program {

@@ -1,4 +1,4 @@
-// What is known of sizes where a step runs.
+// The facts about sizes at a step.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class StepFacts {
  public:
   explicit StepFacts(const Program& program);
 
-  // Which guards count: those of branches that are taken where the step runs, or those of every branch.
+  // Which guards count: those of branches that are taken when the step runs, or those of every branch.
   enum class Branches : uint8_t { taken, any };
 
   // The loops that the step runs in, its condition, and the guards that are checked before it runs; of the guards those
@@ -29,7 +29,7 @@ class StepFacts {
   std::map<Symbol, size_t> bound_by_;
   std::vector<std::vector<size_t>> loops_;  // around each step, outermost first
   std::vector<std::set<Symbol>> symbols_of_guards_;
-  // By the loops around a step, its condition, and the guards that count there.
+  // Keyed by the loops around a step, its condition, and the guards that count there.
   mutable std::map<std::tuple<std::vector<size_t>, Expr, std::vector<size_t>, Branches>, Facts> facts_;
 };
 

@@ -1,4 +1,4 @@
-// A kernel of which only the text of a program is known.
+// A kernel that is only known by its text in a program.
 #pragma once
 
 #include <string>

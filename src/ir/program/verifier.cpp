@@ -19,7 +19,7 @@ template <class... Arguments>
 [[noreturn]] void fail(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   internal_error("program: " + fmt::format(format, std::forward<Arguments>(arguments)...));
 }
-// For arguments that cost nothing where all is right; where they are texts to be made, `fail`.
+// For arguments that cost nothing if all is right; if they are texts to be made, `fail`.
 template <class... Arguments>
 void check(bool condition, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   if (!condition) fail(format, std::forward<Arguments>(arguments)...);
@@ -55,7 +55,7 @@ void check_buffer(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
   check(buffer.dtype != DType::undefined, "b{} has no dtype", id);
   check(!(buffer.view && buffer.alias), "b{} is both a view and an alias", id);
-  check(!buffer.constant || buffer.kind == BufferKind::constant, "b{} has a value but is no constant", id);
+  check(!buffer.constant || buffer.kind == BufferKind::constant, "b{} has a value but is not a constant", id);
   check_layout(id, buffer);
   if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
     check(buffer.layout.is_row_major(), "b{} is the caller's memory but not row-major", id);
@@ -87,7 +87,7 @@ class NestChecker {
     for (const Store& store : nest_.stores) check_store(store);
   }
 
-  // Of a value that the nest hands on without storing it.
+  // Checks a value that the nest hands on without storing it.
   void run(const Scalar& value) {
     check_names();
     check_scalar(value, value.dtype());
@@ -294,13 +294,14 @@ void check_loops(const Program& program) {
     if (std::holds_alternative<LoopEnd>(step.work)) check(--open >= 0, "a loop ends that did not begin");
     const auto* loop = std::get_if<LoopBegin>(&step.work);
     check(loop == nullptr || loop->condition < 0 || program.buffer(loop->condition).dtype == DType::boolean,
-          "a loop's condition is no boolean");
+          "a loop's condition is not a boolean");
   }
   check(open == 0, "a loop does not end");
 }
 
-// The storages that hold something at a step. Behind a loop that may have no round these are the ones from before it,
-// what has no element then, and what collects something of each round, of which as many are read as there were rounds.
+// The storages that hold something at a step. After a loop that may have no round these are the ones from before it,
+// those without an element then, and those that collect something of each round, if they are read for as many rounds as
+// there were.
 class Written {
  public:
   explicit Written(const Program& program) : program_(program) {
@@ -330,7 +331,7 @@ class Written {
     std::set<BufferId> before, collected;
   };
 
-  // What a step stores at a place of the round.
+  // Notes that a step stores at a place of the round.
   void note_collected(const Step& step) {
     for (Loop& loop : loops_) {
       for (BufferId id : writes(step))
@@ -412,7 +413,7 @@ void verify(const Program& program) {
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }
   for (BufferId id : program.outputs) {
-    check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is no output", id);
+    check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is not an output", id);
     check(written.contains(id), "output b{} is never written", id);
   }
 }

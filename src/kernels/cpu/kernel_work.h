@@ -1,6 +1,6 @@
-// What every CPU kernel tells its caller. This file and the *_geometry.h beside each kernel hold what compiler, weight
-// packer and kernel must agree on. They are pure functions without vector types, so the compiler includes them for any
-// instruction set and passes the number of lanes.
+// The facts that every CPU kernel tells its caller. This file and the *_geometry.h beside each kernel hold what
+// compiler, weight packer and kernel must agree on. They are pure functions without vector types, so the compiler
+// includes them for any instruction set and passes the number of lanes.
 #pragma once
 
 #include <cstdint>

@@ -170,7 +170,7 @@ template <bool is_minimum, bool last, class T>
 template <class To, class From>
 [[gnu::always_inline]] inline To cast(From a) {
   if constexpr (is_floating<From> && !is_floating<To>) {
-    // The bounds in the floating type: the highest rounds up to a power of two where it does not fit, hence >=.
+    // The bounds in the floating type: the highest rounds up to a power of two if it does not fit, hence >=.
     constexpr auto lowest = static_cast<From>(lowest_integer<To>);
     constexpr auto highest = static_cast<From>(highest_integer<To>);
     const bool is_inside = (a > lowest) & (a < highest);
@@ -180,7 +180,7 @@ template <class To, class From>
     return static_cast<To>(a);
   }
 }
-// The float next to `a` whose last bit is 1, where `a` is no float itself: rounded once more, to a half type, it gives
+// The float next to `a` whose last bit is 1, if `a` is not a float itself: rounded once more, to a half type, it gives
 // what rounding `a` itself would give.
 template <class From>
 [[gnu::always_inline]] inline float round_to_odd(From a) {

@@ -13,11 +13,11 @@ struct SmallFormat {
   uint8_t greatest;  // bits of the greatest finite number
   uint8_t beyond;    // bits of what is greater once it is rounded: an infinity or the NaN
   uint8_t nan;
-  bool has_negative_zero = true;  // else the sign alone is the one NaN ("FNUZ")
+  bool has_negative_zero = true;  // else the only NaN is the sign bit by itself ("FNUZ")
   uint8_t sign = 0x80;            // its bit: the highest of the format
 };
 
-// Rounds to nearest, ties to even. A NaN keeps its sign, where the format has one.
+// Rounds to nearest, ties to even. A NaN keeps its sign, if the format has one.
 template <SmallFormat format>
 struct SmallFloat {
   uint8_t bits;

@@ -9,7 +9,7 @@ namespace {
 // volumes.
 constexpr int64_t largest_expanded = 3;
 
-// Of square matrices: the number of their rows and of their columns, a number where one of both is.
+// For square matrices: the number of their rows and of their columns, a constant if either is one.
 Expr matrix_size(const NodeReader& c) {
   const Shape& x = c.shape(0);
   return x.back().constant() ? x.back() : x[x.size() - 2];
@@ -140,7 +140,7 @@ void define_det(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "Det", infer_det, define_det},
+    {"", "Det", infer_det, define_det, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ops/algebra/einsum_spec.h"
 #include "ops/families.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -12,7 +13,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 constexpr size_t maximum_ellipsis_axes = 10;
 
-// `rank` is the tensor's where it is known (the inputs), to tell how many axes the ellipsis stands for.
+// `rank` is the tensor's if it is known (the inputs), to tell how many axes the ellipsis stands for.
 AxisLabels read_term(const NodeReader& c, const std::string& term, std::optional<size_t> rank, size_t ellipsis_axes) {
   AxisLabels labels;
   size_t dots = term.find("...");
@@ -24,7 +25,7 @@ AxisLabels read_term(const NodeReader& c, const std::string& term, std::optional
             "the term '{}' of the equation does not fit a tensor of rank {}", term, *rank);
     ellipsis_axes = *rank - letters;
   }
-  c.check(ellipsis_axes <= maximum_ellipsis_axes, "an ellipsis for {} axes", ellipsis_axes);
+  c.check(ellipsis_axes <= maximum_ellipsis_axes, "an ellipsis for {}", counted(ellipsis_axes, "axis"));
   for (size_t i = 0; i < term.size();) {
     if (i != dots) {
       labels += term[i++];
@@ -51,13 +52,14 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 EinsumSpec resolve_einsum(const NodeReader& c) {
   constexpr size_t most_inputs = 64;  // one expression is the product of all
-  c.check(c.input_count() <= most_inputs, "{} inputs; at most {} are compiled", c.input_count(), most_inputs);
+  c.check(c.input_count() <= most_inputs, "{}; at most {} are compiled", counted(c.input_count(), "input"),
+          most_inputs);
   std::string text = c.text("equation", "");
   std::erase(text, ' ');
   size_t arrow = text.find("->");
   std::vector<std::string> terms = split(text.substr(0, arrow), ',');
-  c.check(terms.size() == c.input_count(), "the equation '{}' has {} terms for {} inputs", text, terms.size(),
-          c.input_count());
+  c.check(terms.size() == c.input_count(), "the equation '{}' has {} for {}", text, counted(terms.size(), "term"),
+          counted(c.input_count(), "input"));
   EinsumSpec equation;
   size_t ellipsis_axes = 0;
   std::map<char, int> counts;
@@ -146,7 +148,8 @@ void define_einsum(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-constexpr OpRow rows[] = {{"", "Einsum", infer_einsum, define_einsum, LayoutRule::row_major, 12}};
+constexpr OpRow rows[] = {
+    {"", "Einsum", infer_einsum, define_einsum, StorageRule::unchanged, LayoutRule::row_major, 12}};
 
 }  // namespace
 

@@ -14,10 +14,10 @@ using AxisLabels = std::string;
 
 struct EinsumSpec {
   std::vector<AxisLabels> inputs;
-  AxisLabels output;  // each axis once; where the equation does not say it, as ONNX has it
+  AxisLabels output;  // each axis once; if the equation does not say it, as ONNX has it
 };
 
-// UserError where the equation is malformed, or does not fit the inputs.
+// UserError if the equation is malformed, or does not fit the inputs.
 EinsumSpec resolve_einsum(const NodeReader& node);
 
 }  // namespace onnxc

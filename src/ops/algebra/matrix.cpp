@@ -168,10 +168,12 @@ void define_gemm(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "MatMul", infer_matmul, define_matmul},
-    {"", "MatMulInteger", infer_matmul_integer, define_matmul_integer},
-    {"", "Gemm", infer_gemm, define_gemm},
+    {"", "MatMul", infer_matmul, define_matmul, product},
+    {"", "MatMulInteger", infer_matmul_integer, define_matmul_integer, unchanged},
+    {"", "Gemm", infer_gemm, define_gemm, reduces},
 };
 
 }  // namespace

@@ -9,14 +9,14 @@ namespace onnxc {
 class NodeReader;
 struct Node;
 
-// y[batch..., rows, columns] = alpha * a * b + beta * c; an operand's last two axes are its matrix, exchanged where it
-// is transposed.
+// y[batch..., rows, columns] = alpha * a * b + beta * c; an operand's last two axes are its matrix, exchanged if it is
+// transposed.
 struct ProductSpec {
   bool a_is_transposed = false, b_is_transposed = false;  // Gemm only
   float alpha = 1, beta = 1;                              // Gemm only
   bool has_addend = false;                                // input 2, with a factor other than 0: Gemm only
 
-  // Where an operand's axes lie, counted from the first axis of its matrix: 0 or 1.
+  // The place of an operand's axis, counted from the first axis of its matrix: 0 or 1.
   size_t a_row_axis() const { return a_is_transposed ? 1 : 0; }
   size_t a_depth_axis() const { return a_is_transposed ? 0 : 1; }
   size_t b_depth_axis() const { return b_is_transposed ? 1 : 0; }

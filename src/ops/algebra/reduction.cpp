@@ -5,6 +5,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -20,7 +21,7 @@ FoldedAxes axes_of_run(const NodeReader& node) {
 }
 
 // The axes stand in attribute 'axes', or in input 1 (ReduceSum since version 13, the others since 18). None given means
-// all of them, or none at all where attribute 'noop_with_empty_axes' says so.
+// all of them, or none at all if attribute 'noop_with_empty_axes' says so.
 FoldedAxes reduced_axes(const NodeReader& node) {
   size_t rank = node.rank(0);
   std::optional<std::vector<Expr>> axes = node.integers_from(1, "axes");
@@ -47,7 +48,7 @@ void infer_reduced(InferContext& c) {
   if (!given || !any_unknown(*given)) return c.output(0, c.dtype(0), reduced_shape(c, reduced_axes(c)));
   const size_t rank = c.rank(0);
   guard_axes(c, *given, rank);
-  c.check(given->size() <= rank, "{} axes are named for a tensor of rank {}", given->size(), rank);
+  c.check(given->size() <= rank, "{} named for a tensor of rank {}", counted_are(given->size(), "axis"), rank);
   Shape kept;
   for (const char* part : {"kept", "folded"})
     for (size_t axis = 0; axis < rank; ++axis) {
@@ -174,8 +175,8 @@ void define_extreme(DefineContext& c) {
   nest.store(c.out(0), nest.fold(x.dtype() == DType::boolean ? booleans : numbers, x));
 }
 
-// log(sum of e^x) = m + log(sum of e^(x - m)) with m the largest x, so that nothing overflows; m is taken as 0 where it
-// is infinite.
+// log(sum of e^x) = m + log(sum of e^(x - m)) with m the largest x, so that nothing overflows; m is taken as 0 if it is
+// infinite.
 void define_log_sum_exp(DefineContext& c) {
   FoldedAxes axes = reduced_axes(c);
   bind_extents(c, axes);
@@ -216,7 +217,7 @@ void define_argument(DefineContext& c) {
 
 // ------------------------------------------------------------------------------------------- CumSum and CumProd
 
-// For each axis of the input, 1 where the sums run along it, else 0.
+// For each axis of the input, 1 if the sums run along it, else 0.
 std::vector<Expr> running_axis(const NodeReader& node) {
   return listed_axes(node.needed_elements(1, "axis"), node.rank(0));
 }
@@ -278,20 +279,21 @@ void define_running(DefineContext& c) {
 using enum ReduceKind;
 
 constexpr OpRow rows[] = {
-    {"", "ReduceSum", infer_reduction<Types::numeric>, define_reduction<sum_formula>},
-    {"", "ReduceMean", infer_reduction<Types::numeric>, define_reduction<mean_formula>},
-    {"", "ReduceProd", infer_reduction<Types::numeric>, define_reduction<product_formula>},
-    {"", "ReduceL1", infer_reduction<Types::numeric>, define_reduction<l1_formula>},
-    {"", "ReduceL2", infer_reduction<Types::numeric>, define_reduction<l2_formula>},
-    {"", "ReduceLogSum", infer_reduction<Types::numeric>, define_reduction<log_sum_formula>},
-    {"", "ReduceLogSumExp", infer_reduction<Types::numeric>, define_log_sum_exp},
-    {"", "ReduceSumSquare", infer_reduction<Types::numeric>, define_reduction<sum_square_formula>},
-    {"", "ReduceMax", infer_extreme, define_extreme<ReduceKind::maximum, any>},
-    {"", "ReduceMin", infer_extreme, define_extreme<ReduceKind::minimum, all>},
-    {"", "ArgMax", infer_argument, define_argument<argument_maximum, last_argument_maximum>},
-    {"", "ArgMin", infer_argument, define_argument<argument_minimum, last_argument_minimum>},
-    {"", "CumSum", infer_running, define_running<ScalarOp::add>},
-    {"", "CumProd", infer_running, define_running<ScalarOp::multiply>},
+    {"", "ReduceSum", infer_reduction<Types::numeric>, define_reduction<sum_formula>, StorageRule::reduces},
+    {"", "ReduceMean", infer_reduction<Types::numeric>, define_reduction<mean_formula>, StorageRule::reduces},
+    {"", "ReduceProd", infer_reduction<Types::numeric>, define_reduction<product_formula>, StorageRule::unchanged},
+    {"", "ReduceL1", infer_reduction<Types::numeric>, define_reduction<l1_formula>, StorageRule::unchanged},
+    {"", "ReduceL2", infer_reduction<Types::numeric>, define_reduction<l2_formula>, StorageRule::unchanged},
+    {"", "ReduceLogSum", infer_reduction<Types::numeric>, define_reduction<log_sum_formula>, StorageRule::unchanged},
+    {"", "ReduceLogSumExp", infer_reduction<Types::numeric>, define_log_sum_exp, StorageRule::unchanged},
+    {"", "ReduceSumSquare", infer_reduction<Types::numeric>, define_reduction<sum_square_formula>,
+     StorageRule::unchanged},
+    {"", "ReduceMax", infer_extreme, define_extreme<ReduceKind::maximum, any>, StorageRule::reduces},
+    {"", "ReduceMin", infer_extreme, define_extreme<ReduceKind::minimum, all>, StorageRule::unchanged},
+    {"", "ArgMax", infer_argument, define_argument<argument_maximum, last_argument_maximum>, StorageRule::unchanged},
+    {"", "ArgMin", infer_argument, define_argument<argument_minimum, last_argument_minimum>, StorageRule::unchanged},
+    {"", "CumSum", infer_running, define_running<ScalarOp::add>, StorageRule::unchanged},
+    {"", "CumProd", infer_running, define_running<ScalarOp::multiply>, StorageRule::unchanged},
 };
 
 }  // namespace

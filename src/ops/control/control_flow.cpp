@@ -24,7 +24,7 @@ Shape of_rank(const Shape& shape, size_t rank) {
   return result;
 }
 
-// Operators whose result depends on the rank of an input only where no other input has as many axes.
+// Operators whose result depends on the rank of an input only if no other input has as many axes.
 bool broadcasts(const Node& node) {
   constexpr std::string_view names[] = {"Add",   "Sub",  "Mul",         "Div",     "Pow",
                                         "Min",   "Max",  "Sum",         "Mean",    "Where",
@@ -50,7 +50,7 @@ bool sees_rank(const Use& use) {
 }
 
 // ONNX If. Both branches give a dtype and a rank; a dim that differs is that of the branch which a run takes. One of
-// fewer axes takes axes of 1 in front, where the other has these (check_ranks_of_branches).
+// fewer axes takes axes of 1 in front if the other has these (check_ranks_of_branches).
 void infer_if(InferContext& c) {
   c.needed_elements(0, "condition");
   for (size_t i = 0; i < c.output_count(); ++i) {
@@ -98,7 +98,7 @@ constexpr size_t first_state = LoopPlaces::first_state;
 
 size_t carried_count(const NodeReader& c) { return static_cast<size_t>(c.integer("carried")); }
 
-// Of a scanned or collected tensor: its axis, and whether it goes from the end to the beginning.
+// For a scanned or collected tensor: its axis, and whether it goes from the end to the beginning.
 struct ScanOrder {
   size_t axis;
   bool backwards;
@@ -341,10 +341,12 @@ void define_loop_end(DefineContext& c) {
   }
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "If", infer_if, define_if},
-    {control_flow_domain, "LoopBegin", infer_loop_begin, define_loop_begin},
-    {control_flow_domain, "LoopEnd", infer_loop_end, define_loop_end},
+    {"", "If", infer_if, define_if, unchanged},
+    {control_flow_domain, "LoopBegin", infer_loop_begin, define_loop_begin, unchanged},
+    {control_flow_domain, "LoopEnd", infer_loop_end, define_loop_end, unchanged},
 };
 
 }  // namespace

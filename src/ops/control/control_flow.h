@@ -22,7 +22,7 @@ inline constexpr const char* control_flow_domain = "onnxc.control_flow";
 // The input of an If that is its output i from the branch which is taken when the condition holds, or from the other.
 size_t branch_input(const NodeReader& node, size_t output, bool when);
 
-// Fails where the branches of an If give values of different ranks and somebody sees which it is. To be called once all
+// Fails if the branches of an If give values of different ranks and somebody sees which it is. To be called once all
 // shapes are known.
 void check_ranks_of_branches(const Graph& graph, const Node& node);
 
@@ -35,15 +35,15 @@ struct LoopPlaces {
   size_t element(size_t i) const { return next_state(carried) + i; }
 };
 LoopPlaces loop_places(const Node& end);
-// The node that ends a loop, from the one that begins it; null where nobody uses what the loop gives.
+// The node that ends a loop, from the one that begins it; null if nobody uses what the loop gives.
 Node* loop_end(const Node& begin);
-// How many rounds a Loop has, where that is known when the model is compiled.
+// How many rounds a Loop has, if that is known when the model is compiled.
 std::optional<int64_t> known_rounds(const Node& begin);
 
 // For an If whose condition is known when the model is compiled: the values of the branch that it takes.
 std::optional<std::vector<Value*>> known_branch(const Node& node);
 
-// 0 where a loop, by the node that begins it, is known to have no round; else 1, also where only a run knows.
+// 0 if a loop, by the node that begins it, is known to have no round; else 1, also if only a run knows.
 Expr has_rounds(const Node& begin);
 
 }  // namespace onnxc

@@ -1,5 +1,5 @@
-// Which free dims of the inputs decide a condition, for messages: where a model needs to know the condition when it is
-// compiled, these are what its user can give.
+// The free dims of the inputs that decide a condition, for messages: if a model needs to know the condition when it is
+// compiled, these are the sizes that its user can give.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// "; the dim N decides it: compile for one size with --dim N=VALUE" where dims alone decide it; "" where data does.
+// "; the dim N decides it: compile for one size with --dim N=VALUE" if only dims decide it; "" if data does.
 std::string hint_at_deciding_dims(const Value& condition);
 
 }  // namespace onnxc

@@ -5,6 +5,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/deciding_dims.h"
 #include "ops/families.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -35,14 +36,14 @@ Value* scalar_number(ExpandContext& c, int64_t value) { return c.number(DType::i
 
 // ---------------------------------------------------------------------------------------------------- positions
 
-// A position that counts from the beginning: a number, or where only a run knows it a tensor.
+// A position that counts from the beginning: a number, or a tensor if only a run knows it.
 struct Position {
   std::optional<int64_t> known = std::nullopt;
   Value* tensor = nullptr;
 };
 
-// Input i, which may count from the end of `count` tensors, or where it is absent `otherwise`. ONNX calls one that is
-// out of range an error: it is one where it is known, else the nearest tensor is meant.
+// Input i, which may count from the end of `count` tensors, or `otherwise` if it is absent. ONNX calls a position out
+// of range an error: it is one if it is known when the model is compiled, else the nearest tensor is meant.
 Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherwise) {
   if (!c.has_input(i)) return {.known = otherwise};
   c.check(c.dtype(i) == DType::int32 || c.dtype(i) == DType::int64, "the position must be of int32 or int64, found {}",
@@ -51,8 +52,8 @@ Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherw
           to_string(c.shape(i)));
   const std::optional<std::vector<Expr>> given = c.elements(i);
   if (const std::optional<int64_t> known = given ? given->at(0).constant() : std::nullopt) {
-    c.check(-count <= *known && *known < count, "position {} is out of range for a sequence of {} tensors", *known,
-            count);
+    c.check(-count <= *known && *known < count, "position {} is out of range for a sequence of {}", *known,
+            counted(count, "tensor"));
     return {.known = *known < 0 ? *known + count : *known};
   }
   Value* place = c.add("Reshape", {c.in(i), c.integers({})});
@@ -61,7 +62,7 @@ Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherw
   return {.tensor = c.add("Where", {is_from_end, c.add("Add", {place, scalar_number(c, count)}), place})};
 }
 
-// `before` where the position is less than `limit`, else `otherwise`: in a run the one or the other, whose sizes may
+// `before` if the position is less than `limit`, else `otherwise`: in a run the one or the other, whose sizes may
 // differ.
 Value* choose(ExpandContext& c, const Position& position, int64_t limit, Value* before, Value* otherwise) {
   Value* is_before = c.add("Less", {position.tensor, scalar_number(c, limit)});
@@ -102,20 +103,20 @@ void expand_at(ExpandContext& c) {
   c.check(!tensors.empty(), "the sequence '{}' is empty", c.input(0).name);
   const Position position = read_position(c, 1, std::ssize(tensors), 0);
   if (position.known) return c.give(0, c.add("Identity", {tensors.at(static_cast<size_t>(*position.known))}));
-  // The last tensor, but the one before it where the position is less, and so on.
+  // The last tensor, but the one before it if the position is less, and so on.
   Value* result = tensors.back();
   for (size_t i = tensors.size() - 1; i-- > 0;)
     result = choose(c, position, static_cast<int64_t>(i) + 1, tensors[i], result);
   c.give(0, c.add("Identity", {result}));
 }
 
-// ONNX SequenceInsert 11: behind the last tensor where no position is given.
+// ONNX SequenceInsert 11: after the last tensor if no position is given.
 void expand_insert(ExpandContext& c) {
   Tensors tensors = sequence_at_input(c, 0);
   c.check(tensors.empty() || tensors[0]->dtype == c.dtype(1), "a tensor of {} is put into a sequence of {}",
           info(c.dtype(1)).name, tensors.empty() ? "" : info(tensors[0]->dtype).name);
   const int64_t count = std::ssize(tensors);
-  // The position -1 is that before the last tensor, and `count` that behind it.
+  // The position -1 is that before the last tensor, and `count` that after it.
   Position position{.known = count};
   if (c.has_input(2)) {
     const std::optional<std::vector<Expr>> given = c.elements(2);
@@ -134,7 +135,7 @@ void expand_insert(ExpandContext& c) {
   give_sequence(c, std::move(result));
 }
 
-// ONNX SequenceErase 11: the last tensor where no position is given.
+// ONNX SequenceErase 11: the last tensor if no position is given.
 void expand_erase(ExpandContext& c) {
   Tensors tensors = sequence_at_input(c, 0);
   c.check(!tensors.empty(), "the sequence '{}' is empty", c.input(0).name);
@@ -150,7 +151,7 @@ void expand_erase(ExpandContext& c) {
   give_sequence(c, std::move(result));
 }
 
-// Where new_axis is not wanted, the number of tensors and the axis behind it are one axis.
+// If new_axis is not wanted, the number of tensors and the axis after it are one axis.
 Value* joined_stack(ExpandContext& c, Value* stack, bool has_new_axis) {
   const size_t rank = stack->shape->size(), axis = c.axis(c.integer("axis"), has_new_axis ? rank : rank - 1);
   std::vector<int64_t> order;
@@ -190,10 +191,10 @@ struct Parts {
 Parts equal_parts(ExpandContext& c, const Expr& extent, int64_t size) {
   const std::optional<int64_t> known = extent.constant();
   c.check(known.has_value(),
-          "the axis has {} elements: how many parts there are must be known when the model is compiled; give the "
+          "the axis has {}: how many parts there are must be known when the model is compiled; give the "
           "inputs' dims their values with --dim",
-          extent.to_string());
-  c.check(size > 0, "parts of {} elements", size);
+          counted(extent.to_string(), "element"));
+  c.check(size > 0, "parts of {}", counted(size, "element"));
   c.check(*known / size < most_parts, "it makes {} parts of an axis; at most {} are compiled",
           ceil_div(extent, size).to_string(), most_parts);
   std::vector<int64_t> sizes;
@@ -214,12 +215,12 @@ Parts parts_of_split(ExpandContext& c, const Expr& extent) {
   c.check(c.rank(1) == 1, "input 1 ('{}', split) must be a number or a vector, found shape {}", c.input(1).name,
           to_string(c.shape(1)));
   const std::optional<int64_t> count = c.shape(1)[0].constant();
-  c.check(count.has_value(), "input 1 ('{}', split) has {} elements: how many must be known when the model is compiled",
-          c.input(1).name, c.shape(1)[0].to_string());
+  c.check(count.has_value(), "input 1 ('{}', split) has {}: how many must be known when the model is compiled",
+          c.input(1).name, counted(c.shape(1)[0].to_string(), "element"));
   return {*count, c.in(1)};
 }
 
-// ONNX SplitToSequence 11, 24. 'keepdims' counts where no split is given: parts of one element lose the axis without.
+// ONNX SplitToSequence 11, 24. 'keepdims' counts if no split is given: parts of one element lose the axis without.
 void expand_split(ExpandContext& c) {
   const auto axis = static_cast<int64_t>(c.axis(c.integer("axis", 0), c.rank(0)));
   const Parts parts = parts_of_split(c, c.shape(0)[static_cast<size_t>(axis)]);
@@ -232,8 +233,8 @@ void expand_split(ExpandContext& c) {
   give_sequence(c, std::move(tensors));
 }
 
-// ONNX SequenceMap 17, which the importer makes a loop: what a round has of an input, its tensor of that round where
-// the input is a sequence, else the tensor itself. Inputs: the input, the number of the round.
+// ONNX SequenceMap 17, which the importer makes a loop: a round's part of an input is its tensor of that round if the
+// input is a sequence, else the tensor itself. Inputs: the input, the number of the round.
 void expand_map_input(ExpandContext& c) {
   c.give(0,
          is_sequence_or_optional(&c.input(0)) ? c.add("SequenceAt", {c.in(0), c.in(1)}) : c.add("Identity", {c.in(0)}));
@@ -250,7 +251,7 @@ void expand_identity(ExpandContext& c) {
   give_sequence(c, std::move(tensors));
 }
 
-// ONNX If 11 whose branches give sequences, 16 optionals, and of which only a run knows the branch.
+// ONNX If 11 whose branches give sequences, 16 optionals, if only a run knows the branch.
 void join(ExpandContext& c, size_t output) {
   Value *taken = c.in(branch_input(c, output, true)), *other = c.in(branch_input(c, output, false));
   if (!is_sequence_or_optional(taken) && !is_sequence_or_optional(other))
@@ -329,8 +330,8 @@ const std::vector<Value*>& tensors_of(const Value& sequence) {
 }
 
 std::string kind_of(const Value& value) {
-  if (is_sequence(&value)) return fmt::format("a sequence of {} tensors", tensors_of(value).size());
-  if (is_stack(&value)) return "a sequence of which only a run knows how many tensors it holds";
+  if (is_sequence(&value)) return fmt::format("a sequence of {}", counted(tensors_of(value).size(), "tensor"));
+  if (is_stack(&value)) return "a sequence whose number of tensors only a run knows";
   return is_no_element(&value) ? "an optional without an element" : "a tensor";
 }
 

@@ -12,7 +12,7 @@ namespace {
 // 1 / (1 + e^-x): e^-x may become infinite, which gives the limit 0.
 Scalar sigmoid_of(const Scalar& x) { return number(x, 1) / (number(x, 1) + exponential(-x)); }
 
-// log(1 + y) for y >= 0, accurate where 1 + y rounds y away (W. Kahan): the error of u = 1 + y cancels in y / (u - 1).
+// log(1 + y) for y >= 0, accurate if 1 + y rounds y away (W. Kahan): the error of u = 1 + y cancels in y / (u - 1).
 Scalar log_one_plus(const Scalar& y) {
   Scalar one = number(y, 1);
   Scalar u = one + y;
@@ -60,7 +60,7 @@ Scalar selu(const NodeReader& node, const Scalar& x) {
   return number(x, gamma) * scalar::select(less(number(x, 0), x), x, exponential_below_zero(x, alpha));
 }
 
-// max(0, x) + min(0, alpha (e^(x / alpha) - 1)); with an alpha of 0 that is no number but below zero.
+// max(0, x) + min(0, alpha (e^(x / alpha) - 1)); with an alpha of 0 that is NaN but below zero.
 Scalar celu(const NodeReader& node, const Scalar& x) {
   float alpha = node.real("alpha", 1);
   if (alpha == 0) return scalar::select(less(x, number(x, 0)), number(x, 0), number(x, NAN));
@@ -127,23 +127,25 @@ void define_prelu(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Relu", infer_like_input<Types::numeric>, define_unary_formula<relu>, follows},
-    {"", "LeakyRelu", infer_like_input<Types::floating>, define_unary_formula<leaky_relu>, follows},
-    {"", "PRelu", infer_prelu, define_prelu, follows},
-    {"", "ThresholdedRelu", infer_like_input<Types::floating>, define_unary_formula<thresholded_relu>, follows},
-    {"", "Elu", infer_like_input<Types::floating>, define_unary_formula<elu>, follows},
-    {"", "Selu", infer_like_input<Types::floating>, define_unary_formula<selu>, follows},
-    {"", "Celu", infer_like_input<Types::floating>, define_unary_formula<celu>, follows},
-    {"", "Sigmoid", infer_like_input<Types::floating>, define_unary_formula<sigmoid>, follows},
-    {"", "HardSigmoid", infer_like_input<Types::floating>, define_unary_formula<hard_sigmoid>, follows},
-    {"", "HardSwish", infer_like_input<Types::floating>, define_unary_formula<hard_swish>, follows},
-    {"", "Softplus", infer_like_input<Types::floating>, define_unary_formula<softplus>, follows},
-    {"", "Softsign", infer_like_input<Types::floating>, define_unary_formula<softsign>, follows},
-    {"", "Swish", infer_like_input<Types::floating>, define_unary_formula<swish>, follows},
-    {"", "Mish", infer_like_input<Types::floating>, define_unary_formula<mish>, follows},
-    {"", "Gelu", infer_gelu, define_unary_formula<gelu>, follows},
+    {"", "Relu", infer_like_input<Types::numeric>, define_unary_formula<relu>, computes, follows},
+    {"", "LeakyRelu", infer_like_input<Types::floating>, define_unary_formula<leaky_relu>, computes, follows},
+    {"", "PRelu", infer_prelu, define_prelu, computes, follows},
+    {"", "ThresholdedRelu", infer_like_input<Types::floating>, define_unary_formula<thresholded_relu>, unchanged,
+     follows},
+    {"", "Elu", infer_like_input<Types::floating>, define_unary_formula<elu>, computes, follows},
+    {"", "Selu", infer_like_input<Types::floating>, define_unary_formula<selu>, computes, follows},
+    {"", "Celu", infer_like_input<Types::floating>, define_unary_formula<celu>, computes, follows},
+    {"", "Sigmoid", infer_like_input<Types::floating>, define_unary_formula<sigmoid>, computes, follows},
+    {"", "HardSigmoid", infer_like_input<Types::floating>, define_unary_formula<hard_sigmoid>, computes, follows},
+    {"", "HardSwish", infer_like_input<Types::floating>, define_unary_formula<hard_swish>, computes, follows},
+    {"", "Softplus", infer_like_input<Types::floating>, define_unary_formula<softplus>, computes, follows},
+    {"", "Softsign", infer_like_input<Types::floating>, define_unary_formula<softsign>, computes, follows},
+    {"", "Swish", infer_like_input<Types::floating>, define_unary_formula<swish>, computes, follows},
+    {"", "Mish", infer_like_input<Types::floating>, define_unary_formula<mish>, computes, follows},
+    {"", "Gelu", infer_gelu, define_unary_formula<gelu>, computes, follows},
 };
 
 }  // namespace

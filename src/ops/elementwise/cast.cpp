@@ -142,12 +142,13 @@ void define_bit_cast(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Cast", infer_cast, define_cast, follows},
-    {"", "CastLike", infer_cast_like, define_cast, follows},
-    {"", "BitCast", infer_bit_cast, define_bit_cast, follows},
-    {"", "Identity", infer_like_input<Types::any_or_string>, define_identity, follows},
+    {"", "Cast", infer_cast, define_cast, unchanged, follows},
+    {"", "CastLike", infer_cast_like, define_cast, unchanged, follows},
+    {"", "BitCast", infer_bit_cast, define_bit_cast, unchanged, follows},
+    {"", "Identity", infer_like_input<Types::any_or_string>, define_identity, moves, follows},
 };
 
 }  // namespace

@@ -63,29 +63,30 @@ void define_where(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 using Op = ScalarOp;
 
 constexpr OpRow rows[] = {
-    {"", "Equal", infer_test<Types::any_or_string>, define_binary<Op::equal>, follows},
-    {"", "Less", infer_test<Types::numeric>, define_binary<Op::less>, follows},
-    {"", "LessOrEqual", infer_test<Types::numeric>, define_binary<Op::less_or_equal>, follows},
-    {"", "Greater", infer_test<Types::numeric>, define_binary_formula<greater>, follows},
-    {"", "GreaterOrEqual", infer_test<Types::numeric>, define_binary_formula<greater_or_equal>, follows},
+    {"", "Equal", infer_test<Types::any_or_string>, define_binary<Op::equal>, unchanged, follows},
+    {"", "Less", infer_test<Types::numeric>, define_binary<Op::less>, unchanged, follows},
+    {"", "LessOrEqual", infer_test<Types::numeric>, define_binary<Op::less_or_equal>, unchanged, follows},
+    {"", "Greater", infer_test<Types::numeric>, define_binary_formula<greater>, unchanged, follows},
+    {"", "GreaterOrEqual", infer_test<Types::numeric>, define_binary_formula<greater_or_equal>, unchanged, follows},
 
-    {"", "And", infer_test<Types::boolean>, define_binary<Op::logical_and>, follows},
-    {"", "Or", infer_test<Types::boolean>, define_binary<Op::logical_or>, follows},
-    {"", "Xor", infer_test<Types::boolean>, define_binary<Op::logical_xor>, follows},
-    {"", "Not", infer_like_input<Types::boolean>, define_unary<Op::logical_not>, follows},
+    {"", "And", infer_test<Types::boolean>, define_binary<Op::logical_and>, unchanged, follows},
+    {"", "Or", infer_test<Types::boolean>, define_binary<Op::logical_or>, unchanged, follows},
+    {"", "Xor", infer_test<Types::boolean>, define_binary<Op::logical_xor>, unchanged, follows},
+    {"", "Not", infer_like_input<Types::boolean>, define_unary<Op::logical_not>, unchanged, follows},
 
-    {"", "BitwiseAnd", infer_binary<Types::integer>, define_binary<Op::bitwise_and>, follows},
-    {"", "BitwiseOr", infer_binary<Types::integer>, define_binary<Op::bitwise_or>, follows},
-    {"", "BitwiseXor", infer_binary<Types::integer>, define_binary<Op::bitwise_xor>, follows},
-    {"", "BitwiseNot", infer_like_input<Types::integer>, define_unary<Op::bitwise_not>, follows},
-    {"", "BitShift", infer_bit_shift, define_binary_formula<bit_shift>, follows},
+    {"", "BitwiseAnd", infer_binary<Types::integer>, define_binary<Op::bitwise_and>, unchanged, follows},
+    {"", "BitwiseOr", infer_binary<Types::integer>, define_binary<Op::bitwise_or>, unchanged, follows},
+    {"", "BitwiseXor", infer_binary<Types::integer>, define_binary<Op::bitwise_xor>, unchanged, follows},
+    {"", "BitwiseNot", infer_like_input<Types::integer>, define_unary<Op::bitwise_not>, unchanged, follows},
+    {"", "BitShift", infer_bit_shift, define_binary_formula<bit_shift>, unchanged, follows},
 
-    {"", "IsNaN", infer_test_of_one, define_unary<Op::is_nan>, follows},
-    {"", "IsInf", infer_test_of_one, define_unary_formula<is_infinite>, follows},
-    {"", "Where", infer_where, define_where, follows},
+    {"", "IsNaN", infer_test_of_one, define_unary<Op::is_nan>, unchanged, follows},
+    {"", "IsInf", infer_test_of_one, define_unary_formula<is_infinite>, unchanged, follows},
+    {"", "Where", infer_where, define_where, unchanged, follows},
 };
 
 }  // namespace

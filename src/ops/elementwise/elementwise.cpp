@@ -119,8 +119,8 @@ namespace {
 
 // ------------------------------------------------------------------------------------------------- two operands
 
-// The base's type is the result's; the exponent may have another (ONNX Pow 12). Where either is not a float32 or half,
-// the power is taken in float64, as onnxruntime does.
+// The base's type is the result's; the exponent may have another (ONNX Pow 12). If either is not a float32 or half, the
+// power is taken in float64, as onnxruntime does.
 void infer_power(InferContext& c) {
   expect_type(c, 0, Types::numeric);
   expect_type(c, 1, Types::numeric);
@@ -185,8 +185,8 @@ void infer_variadic(InferContext& c) {
   c.output(0, c.dtype(0), broadcast_inputs(c));
 }
 
-// finish(the inputs joined by `op`, in their order). Of many inputs a few at a time, in a temporary: an expression of
-// any depth would need a stack of any depth, here and in clang.
+// finish(the inputs joined by `op`, in their order). Many inputs are joined a few at a time, in a temporary: an
+// expression of any depth would need a stack of any depth, here and in clang.
 void define_folded(DefineContext& c, ScalarOp op, const std::function<Scalar(const Scalar& folded)>& finish) {
   constexpr size_t at_a_time = 32;
   const size_t count = c.input_count();
@@ -224,7 +224,7 @@ void define_mean(DefineContext& c) {
 
 // ---------------------------------------------------------------------------------------------------------- Clip
 
-// The bounds are attributes until version 10 and optional scalar inputs since; an absent one does not bind. Where the
+// The bounds are attributes until version 10 and optional scalar inputs since; an absent one does not bind. If the
 // lower is above the upper, the upper holds.
 void infer_clip(InferContext& c) {
   infer_like_input<Types::numeric>(c);
@@ -269,47 +269,48 @@ Scalar shrink(const NodeReader& node, const Scalar& x) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 using Op = ScalarOp;
 
 constexpr OpRow rows[] = {
-    {"", "Add", infer_binary<Types::numeric>, define_binary<Op::add>, follows},
-    {"", "Sub", infer_binary<Types::numeric>, define_binary<Op::subtract>, follows},
-    {"", "Mul", infer_binary<Types::numeric>, define_binary<Op::multiply>, follows},
-    {"", "Div", infer_binary<Types::numeric>, define_binary<Op::divide>, follows},
-    {"", "Pow", infer_power, define_power, follows},
-    {"", "Mod", infer_modulo, define_binary_formula<modulo>, follows},
+    {"", "Add", infer_binary<Types::numeric>, define_binary<Op::add>, computes, follows},
+    {"", "Sub", infer_binary<Types::numeric>, define_binary<Op::subtract>, computes, follows},
+    {"", "Mul", infer_binary<Types::numeric>, define_binary<Op::multiply>, computes, follows},
+    {"", "Div", infer_binary<Types::numeric>, define_binary<Op::divide>, computes, follows},
+    {"", "Pow", infer_power, define_power, unchanged, follows},
+    {"", "Mod", infer_modulo, define_binary_formula<modulo>, unchanged, follows},
 
-    {"", "Sum", infer_variadic<Types::numeric>, define_variadic<Op::add>, follows},
-    {"", "Mean", infer_variadic<Types::floating>, define_mean, follows},
-    {"", "Max", infer_variadic<Types::numeric>, define_variadic<Op::maximum>, follows},
-    {"", "Min", infer_variadic<Types::numeric>, define_variadic<Op::minimum>, follows},
+    {"", "Sum", infer_variadic<Types::numeric>, define_variadic<Op::add>, computes, follows},
+    {"", "Mean", infer_variadic<Types::floating>, define_mean, computes, follows},
+    {"", "Max", infer_variadic<Types::numeric>, define_variadic<Op::maximum>, computes, follows},
+    {"", "Min", infer_variadic<Types::numeric>, define_variadic<Op::minimum>, computes, follows},
 
-    {"", "Abs", infer_like_input<Types::numeric>, define_unary<Op::absolute>, follows},
-    {"", "Neg", infer_like_input<Types::numeric>, define_unary<Op::negate>, follows},
-    {"", "Sign", infer_like_input<Types::numeric>, define_unary_formula<sign>, follows},
-    {"", "Clip", infer_clip, define_clip, follows},
-    {"", "Shrink", infer_like_input<Types::numeric>, define_unary_formula<shrink>, follows},
+    {"", "Abs", infer_like_input<Types::numeric>, define_unary<Op::absolute>, computes, follows},
+    {"", "Neg", infer_like_input<Types::numeric>, define_unary<Op::negate>, computes, follows},
+    {"", "Sign", infer_like_input<Types::numeric>, define_unary_formula<sign>, unchanged, follows},
+    {"", "Clip", infer_clip, define_clip, computes, follows},
+    {"", "Shrink", infer_like_input<Types::numeric>, define_unary_formula<shrink>, unchanged, follows},
 
-    {"", "Ceil", infer_like_input<Types::floating>, define_unary<Op::ceil>, follows},
-    {"", "Floor", infer_like_input<Types::floating>, define_unary<Op::floor>, follows},
-    {"", "Round", infer_like_input<Types::floating>, define_unary<Op::round_even>, follows},
-    {"", "Reciprocal", infer_like_input<Types::floating>, define_unary<Op::reciprocal>, follows},
-    {"", "Sqrt", infer_like_input<Types::floating>, define_unary<Op::square_root>, follows},
-    {"", "Exp", infer_like_input<Types::floating>, define_unary<Op::exponential>, follows},
-    {"", "Log", infer_like_input<Types::floating>, define_unary<Op::logarithm>, follows},
-    {"", "Erf", infer_like_input<Types::floating>, define_unary<Op::error_function>, follows},
-    {"", "Sin", infer_like_input<Types::floating>, define_unary<Op::sine>, follows},
-    {"", "Cos", infer_like_input<Types::floating>, define_unary<Op::cosine>, follows},
-    {"", "Tan", infer_like_input<Types::floating>, define_unary<Op::tangent>, follows},
-    {"", "Asin", infer_like_input<Types::floating>, define_unary<Op::arc_sine>, follows},
-    {"", "Acos", infer_like_input<Types::floating>, define_unary<Op::arc_cosine>, follows},
-    {"", "Atan", infer_like_input<Types::floating>, define_unary<Op::arc_tangent>, follows},
-    {"", "Sinh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_sine>, follows},
-    {"", "Cosh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_cosine>, follows},
-    {"", "Tanh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_tangent>, follows},
-    {"", "Asinh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_sine>, follows},
-    {"", "Acosh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_cosine>, follows},
-    {"", "Atanh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_tangent>, follows},
+    {"", "Ceil", infer_like_input<Types::floating>, define_unary<Op::ceil>, unchanged, follows},
+    {"", "Floor", infer_like_input<Types::floating>, define_unary<Op::floor>, unchanged, follows},
+    {"", "Round", infer_like_input<Types::floating>, define_unary<Op::round_even>, unchanged, follows},
+    {"", "Reciprocal", infer_like_input<Types::floating>, define_unary<Op::reciprocal>, unchanged, follows},
+    {"", "Sqrt", infer_like_input<Types::floating>, define_unary<Op::square_root>, unchanged, follows},
+    {"", "Exp", infer_like_input<Types::floating>, define_unary<Op::exponential>, unchanged, follows},
+    {"", "Log", infer_like_input<Types::floating>, define_unary<Op::logarithm>, unchanged, follows},
+    {"", "Erf", infer_like_input<Types::floating>, define_unary<Op::error_function>, computes, follows},
+    {"", "Sin", infer_like_input<Types::floating>, define_unary<Op::sine>, unchanged, follows},
+    {"", "Cos", infer_like_input<Types::floating>, define_unary<Op::cosine>, unchanged, follows},
+    {"", "Tan", infer_like_input<Types::floating>, define_unary<Op::tangent>, unchanged, follows},
+    {"", "Asin", infer_like_input<Types::floating>, define_unary<Op::arc_sine>, unchanged, follows},
+    {"", "Acos", infer_like_input<Types::floating>, define_unary<Op::arc_cosine>, unchanged, follows},
+    {"", "Atan", infer_like_input<Types::floating>, define_unary<Op::arc_tangent>, unchanged, follows},
+    {"", "Sinh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_sine>, unchanged, follows},
+    {"", "Cosh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_cosine>, unchanged, follows},
+    {"", "Tanh", infer_like_input<Types::floating>, define_unary<Op::hyperbolic_tangent>, computes, follows},
+    {"", "Asinh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_sine>, unchanged, follows},
+    {"", "Acosh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_cosine>, unchanged, follows},
+    {"", "Atanh", infer_like_input<Types::floating>, define_unary<Op::arc_hyperbolic_tangent>, unchanged, follows},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What the families of elementwise operators share: checks of element types, broadcasting, and formulas of one or two
-// elements.
+// The shared parts of the families of elementwise operators: checks of element types, broadcasting, and formulas of one
+// or two elements.
 #pragma once
 
 #include "ops/op.h"
@@ -23,7 +23,7 @@ void expect_broadcasts_to_first(InferContext& c, size_t i);
 // The shape of all inputs, broadcast to one another.
 Shape broadcast_inputs(InferContext& c);
 // The shape of inputs 0 and 1. Before version 7 of the operator set, the second is spread over the axes of the first
-// from attribute 'axis' on (default: its last ones), and only where attribute 'broadcast' allows it.
+// from attribute 'axis' on (default: its last ones), and only if attribute 'broadcast' allows it.
 Shape broadcast_pair(InferContext& c);
 // The indices of input 1 of such a node, for the element of the output at `indices`.
 std::vector<Expr> second_indices(const NodeReader& node, const Operand& second, const std::vector<Expr>& indices);

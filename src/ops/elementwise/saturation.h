@@ -1,4 +1,4 @@
-// Conversions to a type of few values, where what lies beyond its greatest number becomes that number.
+// Conversions to a type of few values: numbers beyond its greatest number become that number.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace onnxc {
 std::optional<double> greatest_finite(DType dtype);
 // x within [-most, most], infinities too; NaN stays. In the type that arithmetic on x is done in.
 Scalar saturated(const Scalar& x, double most);
-// A whole number of floating type as an integer of at most 16 bits, as its least or greatest where it is beyond.
+// A whole number of floating type as an integer of at most 16 bits, as its least or greatest if it is beyond.
 Scalar saturated_integer(const Scalar& whole, DType to);
 
 }  // namespace onnxc

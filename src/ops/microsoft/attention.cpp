@@ -1,6 +1,8 @@
 // onnxruntime's attention over several heads, as the products and the Softmax that it consists of.
 #include <cmath>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -31,7 +33,7 @@ Value* extent(ExpandContext& c, Value* x, int64_t axis) {
   return c.add("Squeeze", {dim, c.integers({0})});
 }
 
-// What is added to the scores of keys that a query does not see.
+// The summands to the scores of keys that a query does not see.
 struct Masks {
   Value* bias = nullptr;           // added as it is, broadcast to [batch, heads, steps, keys]
   Value* padding = nullptr;        // [batch, keys]: 0 for a key that is padding
@@ -73,8 +75,8 @@ float scale_of(const NodeReader& node, const Expr& width, int64_t heads) {
   const float given = node.real("scale", 0);
   if (given != 0) return given;
   const std::optional<int64_t> known = width.constant();
-  node.check(known.has_value() && *known % heads == 0, "the width {} must be known, and a multiple of {} heads",
-             width.to_string(), heads);
+  node.check(known.has_value() && *known % heads == 0, "the width {} must be known, and a multiple of {}",
+             width.to_string(), counted(heads, "head"));
   return 1 / std::sqrt(static_cast<float>(*known / heads));
 }
 
@@ -127,7 +129,7 @@ void expand_attention(ExpandContext& c) {
   c.check(columns.has_value(), "weights of a known number of columns are expected, found {}", to_string(c.shape(1)));
   const NodeReader& reader = c;
   const std::vector<int64_t> widths = reader.integers("qkv_hidden_sizes", std::vector<int64_t>(3, *columns / 3));
-  c.check(widths.size() == 3, "attribute 'qkv_hidden_sizes' has {} values; 3 are expected", widths.size());
+  c.check(widths.size() == 3, "attribute 'qkv_hidden_sizes' has {}; 3 are expected", counted(widths.size(), "value"));
   Value* product = c.add("MatMul", {c.in(0), c.in(1)});
   if (c.has_input(2)) product = c.add("Add", {product, c.in(2)});
   std::vector<Value*> parts = c.add_row("", "Split", {product, c.integers(widths)}, 3, {{"axis", int64_t{-1}}});

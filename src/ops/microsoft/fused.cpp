@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -29,14 +31,15 @@ Value* activated(ExpandContext& c, Value* x, const std::vector<float>& numbers) 
   std::vector<NamedAttribute> attributes;
   if (name.empty()) return x;
   if (name == "Clip") {
-    c.check(numbers.size() == 2, "attribute 'activation_params' has {} numbers; Clip takes 2", numbers.size());
+    c.check(numbers.size() == 2, "attribute 'activation_params' has {}; Clip takes 2",
+            counted(numbers.size(), "number"));
     return c.add("Clip", {x, c.number(c.dtype(0), numbers[0]), c.number(c.dtype(0), numbers[1])});
   }
   constexpr std::array plain = {"Relu", "Tanh", "Sigmoid", "Softplus", "Softsign"};
   constexpr std::array with_numbers = {"LeakyRelu", "HardSigmoid", "Elu", "ThresholdedRelu"};
   const bool takes_numbers = std::ranges::find(with_numbers, name) != with_numbers.end();
   c.check(takes_numbers || std::ranges::find(plain, name) != plain.end(),
-          "attribute 'activation' is '{}', which is no function that onnxruntime fuses", name);
+          "attribute 'activation' is '{}', which is not a function that onnxruntime fuses", name);
   if (takes_numbers) attribute(attributes, "alpha", 0);
   if (name == "HardSigmoid") attribute(attributes, "beta", 1);
   return c.add(name, {x}, std::move(attributes));
@@ -148,8 +151,7 @@ Value* transposed(ExpandContext& c, Value* x, std::vector<int64_t> perm) {
   return c.add("Transpose", {x}, {{"perm", std::move(perm)}});
 }
 
-// GroupNormalization of x [N, C, H, W], or [N, H, W, C] where 'channels_last' says so, and Swish where 'activation'
-// is 1.
+// GroupNormalization of x [N, C, H, W], or [N, H, W, C] if 'channels_last' says so, and Swish if 'activation' is 1.
 Value* group_norm(ExpandContext& c, Value* x, size_t gamma, size_t beta) {
   const bool is_channels_last = c.integer("channels_last", 1) != 0;
   c.check(c.rank(0) == 4, "an input of rank 4 is expected, found {}", to_string(c.shape(0)));

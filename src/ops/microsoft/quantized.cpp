@@ -1,17 +1,19 @@
 // onnxruntime's operators on quantised tensors: an operator on numbers between DequantizeLinear and QuantizeLinear.
 #include "ops/families.h"
 
+#include "support/count_text.h"
+
 namespace onnxc {
 namespace {
 
 constexpr const char* microsoft = "com.microsoft";
 
-// The numbers of the tensor at input i; its scale and zero point are the two inputs behind it.
+// The numbers of the tensor at input i; its scale and zero point are the two inputs after it.
 Value* numbers(ExpandContext& c, size_t i, size_t scale) {
   return c.add("DequantizeLinear", {c.in(i), c.in(scale), c.in(scale + 1)});
 }
 
-// Output 0, of the type of the quantised input 0 where no zero point says it.
+// Output 0, of the type of the quantised input 0 if no zero point says it.
 void give_quantized(ExpandContext& c, Value* y, size_t scale, size_t input = 0) {
   Value* zero = c.in(scale + 1);
   if (zero == nullptr) zero = c.number(c.dtype(input), 0);
@@ -59,8 +61,8 @@ void expand_softmax(ExpandContext& c) {
 
 // onnxruntime QLinearConcat: Y's scale and zero point, then each tensor with its scale and zero point.
 void expand_concat(ExpandContext& c) {
-  c.check(c.input_count() >= 5 && c.input_count() % 3 == 2,
-          "each tensor needs a scale and a zero point, found {} inputs", c.input_count());
+  c.check(c.input_count() >= 5 && c.input_count() % 3 == 2, "each tensor needs a scale and a zero point, found {}",
+          counted(c.input_count(), "input"));
   std::vector<Value*> parts;
   for (size_t i = 2; i < c.input_count(); i += 3) parts.push_back(numbers(c, i, i + 1));
   give_quantized(c, c.add("Concat", parts, {{"axis", c.integer("axis")}}), 0, 2);

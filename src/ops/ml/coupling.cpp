@@ -134,7 +134,7 @@ void define_coupling(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {internal_domain, "Coupling", infer_coupling, define_coupling},
+    {internal_domain, "Coupling", infer_coupling, define_coupling, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* ml = "ai.onnx.ml";
 
-// A vector of keys with the value of each, and the value, of one element, of all that is no key.
+// A vector of keys with the value of each, and the value, of one element, of everything that is not a key.
 struct Mapping {
   Tensor keys, values, otherwise;
 };
@@ -42,7 +42,7 @@ Tensor joined(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-// The positions of keys from the least to the greatest, without NaN. Of equal keys the last counts (LabelEncoder 4).
+// The positions of keys from the least to the greatest, without NaN. Among equal keys the last counts (LabelEncoder 4).
 template <class T>
 std::vector<int64_t> sorted_positions(const std::vector<T>& keys) {
   std::vector<int64_t> positions;
@@ -64,7 +64,7 @@ std::optional<int64_t> last_nan(const Tensor& keys) {
 }
 
 // Puts Lookup(x, keys, values): the keys sorted, their number made a power of two by repeating the greatest; then,
-// behind the value of each, that of a NaN and that of all that is no key.
+// after the value of each, that of a NaN and that of everything that is not a key.
 void expand_mapping(ExpandContext& c, const Mapping& mapping) {
   const auto& [keys, values, otherwise] = mapping;
   c.check(keys.dims().size() == 1 && values.dims() == keys.dims(),
@@ -168,7 +168,7 @@ constexpr OpRow rows[] = {
     {.domain = ml, .name = "LabelEncoder", .last_version = 1, .expand = expand_early_label_encoder},
     {.domain = ml, .name = "LabelEncoder", .first_version = 2, .expand = expand_label_encoder},
     {.domain = ml, .name = "CategoryMapper", .expand = expand_category_mapper},
-    {internal_domain, "Lookup", infer_lookup, define_lookup},
+    {internal_domain, "Lookup", infer_lookup, define_lookup, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -4,13 +4,14 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/ml/scores.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
 
 constexpr const char* ml = "ai.onnx.ml";
 
-// ONNX-ML Binarizer 1: 1 where x is above the threshold, else 0.
+// ONNX-ML Binarizer 1: 1 if x is above the threshold, else 0.
 Scalar binarized(const NodeReader& node, const Scalar& x) {
   const Scalar threshold = number(x, static_cast<double>(node.real("threshold", 0)));
   return scalar::select(less(threshold, x), number(x, 1), number(x, 0));
@@ -24,11 +25,11 @@ void expand_array_feature_extractor(ExpandContext& c) {
   c.give(0, c.add("Gather", {x, indices}, {{"axis", int64_t{-1}}}));
 }
 
-// ONNX-ML FeatureVectorizer 1: the features of all inputs behind one another, as float32; [m] counts as [1, m].
+// ONNX-ML FeatureVectorizer 1: the features of all inputs one after another, as float32; [m] counts as [1, m].
 void expand_feature_vectorizer(ExpandContext& c) {
   const std::vector<int64_t> sizes = c.NodeReader::integers("inputdimensions");
-  c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} values for {} inputs",
-          sizes.size(), c.input_count());
+  c.check(sizes.empty() || sizes.size() == c.input_count(), "attribute 'inputdimensions' has {} for {}",
+          counted(sizes.size(), "value"), counted(c.input_count(), "input"));
   std::vector<Value*> parts;
   for (size_t i = 0; i < c.input_count(); ++i) {
     expect_type(c, i, Types::numeric);
@@ -36,8 +37,8 @@ void expand_feature_vectorizer(ExpandContext& c) {
             to_string(c.shape(i)));
     const std::optional<int64_t> features = c.shape(i).back().constant();
     c.check(sizes.empty() || !features || *features == sizes[i],
-            "attribute 'inputdimensions' gives input {} {} features, and it has {}", i, sizes.empty() ? 0 : sizes[i],
-            features.value_or(0));
+            "attribute 'inputdimensions' gives input {} {}, and it has {}", i,
+            counted(sizes.empty() ? 0 : sizes[i], "feature"), features.value_or(0));
     Value* part = as_float(c, i);
     if (c.rank(i) == 1) part = c.add("Unsqueeze", {part, c.integers({0})});
     // Sizes that a run tells are held against the attribute there.
@@ -63,7 +64,7 @@ void expand_scaler(ExpandContext& c) {
   c.give(0, y);
 }
 
-// ONNX-ML Normalizer 1: each row divided by its greatest element or its norm, where that is not 0.
+// ONNX-ML Normalizer 1: each row divided by its greatest element or its norm, if that is not 0.
 void expand_normalizer(ExpandContext& c) {
   const std::string norm = c.text("norm", "MAX");
   Value* x = as_float(c, 0);
@@ -88,8 +89,8 @@ void expand_imputer(ExpandContext& c) {
 Value* linear(ExpandContext& c, int64_t targets) {
   const std::vector<float> coefficients = c.reals("coefficients");
   const int64_t count = std::ssize(coefficients);
-  c.check(targets >= 1 && count > 0 && count % targets == 0,
-          "{} coefficients are given for {} targets; as many are expected for each", count, targets);
+  c.check(targets >= 1 && count > 0 && count % targets == 0, "{} given for {}; as many are expected for each",
+          counted_are(count, "coefficient"), counted(targets, "target"));
   Value* weights = c.constant(Tensor::of(DType::float32, {targets, count / targets}, coefficients));
   std::vector<Value*> inputs{as_float(c, 0), weights};
   if (c.has_attribute("intercepts")) inputs.push_back(per_feature(c, "intercepts", DType::float32));
@@ -114,9 +115,10 @@ void expand_linear_classifier(ExpandContext& c) {
   c.give(1, transformed(c, scores, transform));
 }
 
-// ONNX-ML OneHotEncoder 1: for each category, 1 where x is it and else 0.
+// ONNX-ML OneHotEncoder 1: for each category, 1 if x is it and else 0.
 void expand_one_hot_encoder(ExpandContext& c) {
-  c.check(c.integer("zeros", 1) != 0, "attribute 'zeros' is 0: to fail for what is no category is not supported");
+  c.check(c.integer("zeros", 1) != 0,
+          "attribute 'zeros' is 0: to fail for a value that is not a category is not supported");
   Value* categories = integers_or_strings(c, "cats_int64s", "cats_strings");
   Value* x = c.in(0);
   if (x->dtype != DType::string) x = c.add("Cast", {x}, {{"to", static_cast<int64_t>(DType::int64)}});
@@ -125,7 +127,8 @@ void expand_one_hot_encoder(ExpandContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, LayoutRule::follows},
+    {ml, "Binarizer", infer_like_input<Types::numeric>, define_unary_formula<binarized>, StorageRule::unchanged,
+     LayoutRule::follows},
     {.domain = ml, .name = "ArrayFeatureExtractor", .expand = expand_array_feature_extractor},
     {.domain = ml, .name = "FeatureVectorizer", .expand = expand_feature_vectorizer},
     {.domain = ml, .name = "Scaler", .expand = expand_scaler},

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "support/count_text.h"
+
 namespace onnxc {
 namespace {
 
@@ -25,7 +27,7 @@ struct LeafWeight {
   double weight;
 };
 
-// Of a tree in a pass over all: how many steps its deepest leaf is away.
+// For a tree in a pass over all: how many steps its deepest leaf is away.
 class Depths {
  public:
   Depths(const NodeReader& c, const std::vector<TreeNode>& nodes)
@@ -45,7 +47,7 @@ class Depths {
       bool is_ready = true;
       for (int64_t next : {node.if_true, node.if_false}) {
         if (next < 0) continue;
-        c_.check(known(next) != entered, "its node {} is reached from itself: that is no tree", next);
+        c_.check(known(next) != entered, "its node {} is reached from itself: that is not a tree", next);
         if (known(next) == unknown) {
           path.push_back(next);
           is_ready = false;
@@ -95,8 +97,8 @@ Forest forest_of(const NodeReader& c, const std::vector<TreeNode>& nodes, std::v
   for (int64_t& root : roots) root = place(root);
   forest.roots = std::move(roots);
   forest.targets = targets;
-  c.check(targets >= 1 && targets <= most_weights / std::max<int64_t>(1, forest.places()),
-          "{} targets are given, for trees of {} nodes", targets, forest.places());
+  c.check(targets >= 1 && targets <= most_weights / std::max<int64_t>(1, forest.places()), "{} given, for trees of {}",
+          counted_are(targets, "target"), counted(forest.places(), "node"));
   forest.weights.resize(static_cast<size_t>(forest.places() * targets));
   forest.has_weight.resize(forest.weights.size());
   for (const LeafWeight& each : weights) {
@@ -108,11 +110,11 @@ Forest forest_of(const NodeReader& c, const std::vector<TreeNode>& nodes, std::v
   return forest;
 }
 
-// An attribute with a value for each of `count` things; where it is absent and may be, zeros.
+// An attribute with a value for each of `count` things; zeros if it is absent and may be.
 std::vector<int64_t> list_of(const NodeReader& c, const char* name, size_t count, bool is_optional = false) {
   std::vector<int64_t> values = c.integers(name);
   if (values.empty() && is_optional) values.resize(count);
-  c.check(values.size() == count, "attribute '{}' has {} values, expected {}", name, values.size(), count);
+  c.check(values.size() == count, "attribute '{}' has {}, expected {}", name, counted(values.size(), "value"), count);
   return values;
 }
 
@@ -162,8 +164,8 @@ Forest read_tree_ensemble(const NodeReader& c) {
   const std::vector<int64_t> tests = modes->as_int64();
   const std::vector<double> numbers = splits->as_double(), added = weights->as_double();
   c.check(tests.size() == count && numbers.size() == count && added.size() == targets.size(),
-          "{} tests and {} splits are given for {} nodes, {} weights for {} leaves", tests.size(), numbers.size(),
-          count, added.size(), targets.size());
+          "{} and {} given for {}, {} for {}", counted(tests.size(), "test"), counted_are(numbers.size(), "split"),
+          counted(count, "node"), counted(added.size(), "weight"), counted(targets.size(), "leaf"));
   const std::vector<int64_t> if_true = list_of(c, "nodes_truenodeids", count),
                              if_false = list_of(c, "nodes_falsenodeids", count),
                              true_is_leaf = list_of(c, "nodes_trueleafs", count),
@@ -230,9 +232,10 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
                              if_false = list_of(c, "nodes_falsenodeids", count),
                              nan_is_true = list_of(c, "nodes_missing_value_tracks_true", count, true);
   const std::vector<double> numbers = numbers_of(c, "nodes_values");
-  c.check(numbers.size() == count, "attribute 'nodes_values' has {} values, expected {}", numbers.size(), count);
+  c.check(numbers.size() == count, "attribute 'nodes_values' has {}, expected {}", counted(numbers.size(), "value"),
+          count);
 
-  // Of a tree and an id in it, the node, or ~i for leaf i; trees in the order in which they come.
+  // The node for a tree and an id in it, or ~i for leaf i; trees in the order in which they come.
   std::map<std::pair<int64_t, int64_t>, int64_t> known;
   int64_t node_count = 0, leaf_count = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -265,12 +268,12 @@ Forest read_listed_trees(const NodeReader& c, const std::string& leaf, const std
   const std::vector<int64_t> leaf_trees = list_of(c, (leaf + "_treeids").c_str(), targets.size()),
                              leaf_ids = list_of(c, (leaf + "_nodeids").c_str(), targets.size());
   const std::vector<double> weights = numbers_of(c, leaf + "_weights");
-  c.check(weights.size() == targets.size(), "attribute '{}_weights' has {} values, expected {}", leaf, weights.size(),
-          targets.size());
+  c.check(weights.size() == targets.size(), "attribute '{}_weights' has {}, expected {}", leaf,
+          counted(weights.size(), "value"), targets.size());
   std::vector<LeafWeight> leaves;
   for (size_t i = 0; i < targets.size(); ++i) {
     const int64_t place = at(leaf_trees[i], leaf_ids[i]);
-    c.check(place < 0, "node {} of tree {} has a weight, and is no leaf", leaf_ids[i], leaf_trees[i]);
+    c.check(place < 0, "node {} of tree {} has a weight, and is not a leaf", leaf_ids[i], leaf_trees[i]);
     leaves.push_back({~place, targets[i], weights[i]});
   }
   return forest_of(c, nodes, std::move(roots), leaf_count, target_count, leaves);

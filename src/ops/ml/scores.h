@@ -1,4 +1,5 @@
-// What classifiers of ai.onnx.ml share: labels of classes, and the functions that attribute 'post_transform' names.
+// The parts that classifiers of ai.onnx.ml share: labels of classes, and the functions that attribute 'post_transform'
+// names.
 #pragma once
 
 #include <string>

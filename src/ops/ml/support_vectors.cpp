@@ -5,6 +5,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/ml/scores.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -39,8 +40,8 @@ struct Supports {
   std::vector<float> values;
 
   Supports(const NodeReader& c, int64_t vectors) : count(vectors), values(required(c, "support_vectors")) {
-    c.check(std::ssize(values) % count == 0, "attribute 'support_vectors' has {} values, for {} vectors", values.size(),
-            count);
+    c.check(std::ssize(values) % count == 0, "attribute 'support_vectors' has {}, for {}",
+            counted(values.size(), "value"), counted(count, "vector"));
     features = std::ssize(values) / count;
   }
 };
@@ -60,8 +61,8 @@ Value* kernel(ExpandContext& c, Value* x, const Supports& supports) {
   c.check(type == "LINEAR" || type == "POLY" || type == "RBF" || type == "SIGMOID",
           "attribute 'kernel_type' is '{}', none of LINEAR, POLY, RBF, SIGMOID", type);
   const std::vector<float> parameters = c.reals("kernel_params", {0, 0, 0});
-  c.check(parameters.size() == 3, "attribute 'kernel_params' has {} values; gamma, coef0 and degree are expected",
-          parameters.size());
+  c.check(parameters.size() == 3, "attribute 'kernel_params' has {}; gamma, coef0 and degree are expected",
+          counted(parameters.size(), "value"));
   const float gamma = parameters[0], coef0 = parameters[1], degree = parameters[2];
   if (type == "RBF") return radial(c, x, supports, gamma);
   Value* vectors = matrix(c, supports.count, supports.features, supports.values);
@@ -79,7 +80,7 @@ void expand_regressor(ExpandContext& c) {
   const int64_t vectors = c.integer("n_supports", 0);
   const std::vector<float> coefficients = required(c, "coefficients"), rho = required(c, "rho");
   c.check(vectors >= 0 && (vectors == 0 || vectors == std::ssize(coefficients)),
-          "attribute 'n_supports' is {}, and there are {} coefficients", vectors, coefficients.size());
+          "attribute 'n_supports' is {}, and there are {}", vectors, counted(coefficients.size(), "coefficient"));
   if (vectors > 0) x = kernel(c, x, Supports(c, vectors));
   Value* y = c.add("Gemm", {x, matrix(c, 1, std::ssize(coefficients), coefficients), float_number(c, rho[0])},
                    {{"transB", int64_t{1}}});
@@ -103,8 +104,8 @@ struct Pairs {
   }
 };
 
-// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports], where
-// row j - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j), as LIBSVM stores them.
+// [supports, pairs]: what each support vector counts for in each pair. Coefficients are [classes - 1, supports], as
+// LIBSVM stores them: row j - 1 of a vector of class i, and row i of one of class j, are for the pair (i, j).
 std::vector<float> pair_weights(const Pairs& pairs, const std::vector<int64_t>& per_class, int64_t vectors,
                                 const std::vector<float>& coefficients) {
   std::vector<float> weights(static_cast<size_t>(vectors * pairs.count));
@@ -122,8 +123,7 @@ std::vector<float> pair_weights(const Pairs& pairs, const std::vector<int64_t>& 
   return weights;
 }
 
-// The class that most pairs decide for, the first of several, [rows]: a pair's vote is for i where its score is above
-// 0.
+// The class that most pairs decide for, the first of several, [rows]: a pair's vote is for i if its score is above 0.
 Value* most_votes(ExpandContext& c, const Pairs& pairs, Value* scores) {
   std::vector<float> gained(static_cast<size_t>(pairs.count * pairs.classes)),
       without(static_cast<size_t>(pairs.classes));
@@ -169,8 +169,8 @@ Value* in_matrices(ExpandContext& c, const Pairs& pairs, Value* first) {
 Value* class_probabilities(ExpandContext& c, const Pairs& pairs, Value* scores) {
   const std::vector<float> a = c.reals("prob_a"), b = c.reals("prob_b");
   c.check(std::ssize(a) == pairs.count && std::ssize(b) == pairs.count,
-          "attributes 'prob_a' and 'prob_b' have {} and {} values; {} classes have {} pairs", a.size(), b.size(),
-          pairs.classes, pairs.count);
+          "attributes 'prob_a' and 'prob_b' have {} and {}; {} have {}", a.size(), counted(b.size(), "value"),
+          counted(pairs.classes, "class"), counted(pairs.count, "pair"));
   Value* scaled = c.add("Add", {c.add("Mul", {scores, matrix(c, 1, pairs.count, a)}), matrix(c, 1, pairs.count, b)});
   Value* first =
       c.add("Clip", {c.add("Sigmoid", {c.add("Neg", {scaled})}), float_number(c, 1e-7F), float_number(c, 1 - 1e-7F)});
@@ -193,15 +193,16 @@ void expand_pairs(ExpandContext& c, Value* labels, const std::vector<int64_t>& p
     vectors += of_class;
   }
   const std::vector<float> coefficients = required(c, "coefficients"), rho = required(c, "rho");
-  c.check(std::ssize(per_class) == classes && vectors > 0,
-          "attribute 'vectors_per_class' has {} values, for {} classes", per_class.size(), classes);
-  c.check(vectors <= std::ssize(coefficients), "{} coefficients are given for {} support vectors", coefficients.size(),
-          vectors);
+  c.check(std::ssize(per_class) == classes && vectors > 0, "attribute 'vectors_per_class' has {}, for {}",
+          counted(per_class.size(), "value"), counted(classes, "class"));
+  c.check(vectors <= std::ssize(coefficients), "{} given for {}", counted_are(coefficients.size(), "coefficient"),
+          counted(vectors, "support vector"));
   c.check(std::ssize(coefficients) == (classes - 1) * vectors && std::ssize(rho) == count,
-          "{} coefficients and {} values of 'rho' are given; {} classes and {} support vectors have {} and {}",
-          coefficients.size(), rho.size(), classes, vectors, (classes - 1) * vectors, count);
-  c.check(std::max(vectors, classes) <= most_weights / count,
-          "{} classes and {} support vectors are more than can be compiled", classes, vectors);
+          "{} and {} of 'rho' are given; {} and {} have {} and {}", counted(coefficients.size(), "coefficient"),
+          counted(rho.size(), "value"), counted(classes, "class"), counted(vectors, "support vector"),
+          (classes - 1) * vectors, count);
+  c.check(std::max(vectors, classes) <= most_weights / count, "{} and {} more than can be compiled",
+          counted(classes, "class"), counted_are(vectors, "support vector"));
   const Pairs pairs(classes);
   Value* weights = matrix(c, vectors, pairs.count, pair_weights(pairs, per_class, vectors, coefficients));
   Value* scores =
@@ -213,7 +214,7 @@ void expand_pairs(ExpandContext& c, Value* labels, const std::vector<int64_t>& p
   c.give(1, pairs.classes == 2 ? both_scores(c, scores, transform) : transformed(c, scores, transform));
 }
 
-// ONNX-ML SVMClassifier 1: the scores of pairs [rows, pairs] or, where 'prob_a' is given, the probabilities of classes,
+// ONNX-ML SVMClassifier 1: the scores of pairs [rows, pairs] or, if 'prob_a' is given, the probabilities of classes,
 // and of each row the label that most pairs decide for. Two classes have a score each. Without support vectors a linear
 // function for each class.
 void expand_classifier(ExpandContext& c) {
@@ -223,8 +224,8 @@ void expand_classifier(ExpandContext& c) {
   const std::vector<int64_t> per_class = c.NodeReader::integers("vectors_per_class");
   if (!per_class.empty()) return expand_pairs(c, labels, per_class);
   const std::vector<float> coefficients = required(c, "coefficients"), rho = required(c, "rho");
-  c.check(std::ssize(coefficients) % classes == 0, "{} coefficients are given for {} classes", coefficients.size(),
-          classes);
+  c.check(std::ssize(coefficients) % classes == 0, "{} given for {}", counted_are(coefficients.size(), "coefficient"),
+          counted(classes, "class"));
   Value* weights = matrix(c, classes, std::ssize(coefficients) / classes, coefficients);
   Value* scores = c.add("Gemm", {features_of(c), weights, float_number(c, rho[0])}, {{"transB", int64_t{1}}});
   c.give(0, c.add("Gather", {labels, best_class(c, scores)}));

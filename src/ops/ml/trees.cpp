@@ -8,6 +8,7 @@
 #include "ops/families.h"
 #include "ops/ml/forest.h"
 #include "ops/ml/scores.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -17,7 +18,7 @@ constexpr int64_t most_steps = 256;
 
 enum class Aggregate : uint8_t { average, sum, minimum, maximum };  // as TreeEnsemble numbers them
 
-// What a row says of its operator.
+// The facts that a row gives of its operator.
 struct Trees {
   Forest forest;
   Aggregate aggregate;
@@ -71,11 +72,11 @@ void infer_trees(InferContext& c) {
   const Forest& forest = trees.forest;
   const Shape& x = c.shape(0);
   c.check(x.size() == 2, "rows of features, [rows, features], are expected, found {}", to_string(x));
-  c.check(forest.depth <= most_steps, "its deepest tree has {} levels; at most {} are compiled", forest.depth,
-          most_steps);
+  c.check(forest.depth <= most_steps, "its deepest tree has {}; at most {} are compiled",
+          counted(forest.depth, "level"), most_steps);
   c.check(!forest.roots.empty(), "it has no tree");
-  c.check(trees.base.empty() || std::ssize(trees.base) == forest.targets,
-          "attribute 'base_values' has {} values for {} targets", trees.base.size(), forest.targets);
+  c.check(trees.base.empty() || std::ssize(trees.base) == forest.targets, "attribute 'base_values' has {} for {}",
+          counted(trees.base.size(), "value"), counted(forest.targets, "target"));
   c.at_least(x[1], forest.features, "the trees ask for more features than a row has");
   c.output(0, trees.output, {x[0], forest.targets});
 }
@@ -107,7 +108,7 @@ Scalar compare(TreeTest test, const Scalar& x, const Scalar& number) {
 // The tables of a forest, and one step through them.
 struct Walk {
   Operand roots, feature, number, if_true, if_false;
-  std::optional<Operand> tests, nan_is_true;  // where nodes differ in it
+  std::optional<Operand> tests, nan_is_true;  // if nodes differ in it
   std::vector<TreeTest> kinds;
 
   Walk(DefineContext& c, const Trees& trees)
@@ -162,7 +163,7 @@ Operand find_leaves(DefineContext& c, const Trees& trees) {
   return leaves;
 }
 
-// What a target has that no leaf adds to, for a minimum or a maximum.
+// The value of a target that no leaf adds to, for a minimum or a maximum.
 double neutral(Aggregate aggregate) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   return aggregate == Aggregate::minimum ? infinity : aggregate == Aggregate::maximum ? -infinity : 0;
@@ -208,18 +209,17 @@ bool has_negative_weight(const NodeReader& c) {
 
 // ONNX-ML TreeEnsembleClassifier 1, 3: a score for each class, and of each row the label of the greatest.
 //
-// Of two classes leaves may add to one alone. ONNX's text does not say what the other's score is. As in onnxruntime,
-// with which such models agree, a sum of weights that are never negative is a probability, and decides at 0.5; any
-// other decides at 0.
+// In a model of two classes leaves may add to only one. ONNX's text does not say what the other's score is. As in
+// onnxruntime, with which such models agree, a sum of weights that are never negative is a probability, and decides at
+// 0.5; any other decides at 0.
 void expand_tree_classifier(ExpandContext& c) {
   const std::string transform = post_transform(c);
   const TreeClasses classes = tree_classes(c);
   const size_t base = base_values(c).size();
-  c.check(
-      !classes.only || base == 0 || (base == 1 && *classes.only == 0),
-      "attribute 'base_values' has {} values, and of 2 classes leaves add to number {} alone: what that gives is not "
-      "defined",
-      base, classes.only.value_or(0));
+  c.check(!classes.only || base == 0 || (base == 1 && *classes.only == 0),
+          "attribute 'base_values' has {}, and of 2 classes leaves add only to number {}: the result of that is not "
+          "defined",
+          counted(base, "value"), classes.only.value_or(0));
   Value* labels = integers_or_strings(c, "classlabels_int64s", "classlabels_strings");
   Value* sums = c.add_row(internal_domain, "ClassSums", {c.in(0)}, 1, c.node().attributes)[0];
   if (!classes.only) {
@@ -245,18 +245,22 @@ void expand_tree_classifier(ExpandContext& c) {
 
 constexpr const char* ml = "ai.onnx.ml";
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
     {.domain = ml,
      .name = "TreeEnsemble",
      .infer = infer_trees<tree_ensemble>,
      .define = define_trees<tree_ensemble>,
+     .storage = unchanged,
      .first_version = 5},
     {.domain = ml,
      .name = "TreeEnsembleRegressor",
      .infer = infer_trees<tree_regressor>,
-     .define = define_trees<tree_regressor>},
+     .define = define_trees<tree_regressor>,
+     .storage = unchanged},
     {.domain = ml, .name = "TreeEnsembleClassifier", .expand = expand_tree_classifier},
-    {internal_domain, "ClassSums", infer_trees<tree_classifier>, define_trees<tree_classifier>},
+    {internal_domain, "ClassSums", infer_trees<tree_classifier>, define_trees<tree_classifier>, unchanged},
 };
 
 }  // namespace

@@ -2,13 +2,15 @@
 
 #include "ops/network/window_attributes.h"
 #include "ops/node_reader.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 
 std::vector<int64_t> per_axis(const NodeReader& node, std::string_view name, size_t axes, int64_t otherwise,
                               int64_t least) {
   std::vector<int64_t> values = node.integers(name, std::vector<int64_t>(axes, otherwise));
-  node.check(values.size() == axes, "attribute '{}' has {} values for {} spatial axes", name, values.size(), axes);
+  node.check(values.size() == axes, "attribute '{}' has {} for {}", name, counted(values.size(), "value"),
+             counted(axes, "spatial axis"));
   for (int64_t value : values)
     node.check(value >= least && value <= INT32_MAX, "attribute '{}' holds {}; a value from {} to {} is expected", name,
                value, least, INT32_MAX);
@@ -17,8 +19,8 @@ std::vector<int64_t> per_axis(const NodeReader& node, std::string_view name, siz
 
 std::vector<int64_t> begin_and_end_pads(const NodeReader& node, size_t axes) {
   std::vector<int64_t> pads = node.integers("pads", std::vector<int64_t>(2 * axes, 0));
-  node.check(pads.size() == 2 * axes, "attribute 'pads' has {} values; {} are expected, begin and end of each axis",
-             pads.size(), 2 * axes);
+  node.check(pads.size() == 2 * axes, "attribute 'pads' has {}; {} are expected, begin and end of each axis",
+             counted(pads.size(), "value"), 2 * axes);
   for (int64_t pad : pads)
     node.check(pad >= -INT32_MAX && pad <= INT32_MAX, "attribute 'pads' holds {}; a value of at most {} is expected",
                pad, INT32_MAX);
@@ -35,10 +37,10 @@ AutoPad read_auto_pad(const NodeReader& node) {
   if (text == "SAME_UPPER") return AutoPad::same_upper;
   if (text == "SAME_LOWER") return AutoPad::same_lower;
   if (text == "VALID") return AutoPad::valid;
-  node.fail("auto_pad '{}' is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", text);
+  node.fail("auto_pad must be one of NOTSET, SAME_UPPER, SAME_LOWER, VALID, found '{}'", text);
 }
 
-// Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given where auto_pad is not used.
+// Kernel, stride, dilation and explicit pads of each axis; the pads stay as they are given if auto_pad is not used.
 std::vector<WindowAxis> read_axes(const NodeReader& node, const std::vector<int64_t>& kernel) {
   const Shape& x = node.shape(0);
   size_t count = x.size() - 2;
@@ -76,9 +78,9 @@ void resolve_forward(const NodeReader& node, WindowAxis& axis, AutoPad auto_pad)
   if (auto_pad == AutoPad::valid) axis.pad_begin = axis.pad_end = 0;
   Expr room = axis.input + axis.pad_begin + axis.pad_end - axis.span();
   axis.output = floor_div(room, axis.stride) + 1;
-  node.check(!proven_less(axis.output, 0),
-             "the kernel spans {} elements, more than the input's {} with its padding {} and {}", axis.span(),
-             axis.input.to_string(), axis.pad_begin.to_string(), axis.pad_end.to_string());
+  node.check(!proven_less(axis.output, 0), "the kernel spans {}, more than the input's {} with its padding {} and {}",
+             counted(axis.span(), "element"), axis.input.to_string(), axis.pad_begin.to_string(),
+             axis.pad_end.to_string());
 }
 
 std::vector<int64_t> kernel_from_weights(const NodeReader& node, const Shape& w) {
@@ -116,8 +118,8 @@ int64_t read_groups(const NodeReader& node) {
 }
 
 void check_divides(const NodeReader& node, const Expr& channels, int64_t groups, std::string_view which) {
-  node.check(!proven_different(mod(channels, groups), Expr(0)), "{} {} channels are not divisible by group = {}",
-             channels.to_string(), which, groups);
+  node.check(!proven_different(mod(channels, groups), Expr(0)),
+             "the number of {} channels, {}, is not divisible by group = {}", which, channels.to_string(), groups);
 }
 
 void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
@@ -126,7 +128,7 @@ void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
              "the bias has shape {}; [{}] is expected", to_string(node.shape(bias)), channels.to_string());
 }
 
-// Of a convolution whose bias, where it has one, is this input.
+// For a convolution whose bias, if it has one, is this input.
 ConvSpec resolve_forward_conv(const NodeReader& node, std::optional<size_t> bias) {
   check_ranks(node);
   const Shape &x = node.shape(0), &w = node.shape(1);
@@ -138,8 +140,8 @@ ConvSpec resolve_forward_conv(const NodeReader& node, std::optional<size_t> bias
   check_divides(node, x[1], spec.groups, "input");
   check_divides(node, w[0], spec.groups, "output");
   node.check(!proven_different(w[1] * spec.groups, x[1]),
-             "the input has {} channels, but the weights {} with group = {} expect {}", x[1].to_string(), to_string(w),
-             spec.groups, (w[1] * spec.groups).to_string());
+             "the input has {}, but the weights {} with group = {} expect {}", counted(x[1].to_string(), "channel"),
+             to_string(w), spec.groups, (w[1] * spec.groups).to_string());
   // The weights say how many channels there are where the input does not.
   if (!spec.input_channels.constant()) spec.input_channels = w[1] * spec.groups;
   if (bias) check_bias(node, spec.output_channels, *bias);
@@ -165,8 +167,8 @@ ConvSpec resolve_conv_transpose(const NodeReader& node) {
   spec.batch = x[0];
   spec.input_channels = w[0];
   spec.groups = read_groups(node);
-  node.check(!proven_different(w[0], x[1]), "the input has {} channels, but the weights {} expect {}", x[1].to_string(),
-             to_string(w), w[0].to_string());
+  node.check(!proven_different(w[0], x[1]), "the input has {}, but the weights {} expect {}",
+             counted(x[1].to_string(), "channel"), to_string(w), w[0].to_string());
   check_divides(node, w[0], spec.groups, "input");
   spec.output_channels = w[1] * spec.groups;
   check_bias(node, spec.output_channels);
@@ -175,8 +177,8 @@ ConvSpec resolve_conv_transpose(const NodeReader& node) {
   std::vector<int64_t> output_padding = per_axis(node, "output_padding", spec.axes.size(), 0, 0);
   std::vector<int64_t> output_shape = node.integers("output_shape");
   if (output_shape.size() == spec.axes.size() + 2) output_shape.erase(output_shape.begin(), output_shape.begin() + 2);
-  node.check(output_shape.empty() || output_shape.size() == spec.axes.size(),
-             "attribute 'output_shape' has {} values for {} spatial axes", output_shape.size(), spec.axes.size());
+  node.check(output_shape.empty() || output_shape.size() == spec.axes.size(), "attribute 'output_shape' has {} for {}",
+             counted(output_shape.size(), "value"), counted(spec.axes.size(), "spatial axis"));
   for (size_t i = 0; i < spec.axes.size(); ++i) {
     WindowAxis& axis = spec.axes[i];
     axis.output_padding = output_padding[i];

@@ -21,7 +21,7 @@ struct WindowAxis {
   Expr input;                  // extent of the input
   Expr output;                 // extent of the output
 
-  // What the kernel covers: (kernel - 1) * dilation + 1.
+  // The extent that the kernel covers: (kernel - 1) * dilation + 1.
   int64_t span() const { return (kernel - 1) * dilation + 1; }
 };
 

@@ -48,7 +48,7 @@ Scalar with_bias(const DefineContext& c, const Scalar& sum, const Expr& channel)
 using Factor = std::function<Scalar(const Operand& operand, const std::vector<Expr>& indices)>;
 
 // y[n, f, o...] = b[f] + sum over c, k... of w[f, c, k...] * x[n, group(f) * C/g + c, o * stride + k * dilation - pad]
-// with x zero outside its extent; b is left out where `has_bias` is false.
+// with x zero outside its extent; b is left out if `has_bias` is false.
 void define_sum(DefineContext& c, const ConvSpec& spec, bool has_bias, const Factor& of_input,
                 const Factor& of_weights) {
   Operand x = c.in(0), w = c.in(1), y = c.out(0);
@@ -145,10 +145,12 @@ void define_conv_transpose(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Conv", infer_conv, define_conv, LayoutRule::follows},
-    {"", "ConvInteger", infer_conv_integer, define_conv_integer},
-    {"", "ConvTranspose", infer_conv_transpose, define_conv_transpose, LayoutRule::follows},
+    {"", "Conv", infer_conv, define_conv, product, LayoutRule::follows},
+    {"", "ConvInteger", infer_conv_integer, define_conv_integer, unchanged},
+    {"", "ConvTranspose", infer_conv_transpose, define_conv_transpose, product, LayoutRule::follows},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // RotaryEmbedding and CausalConvWithState, which decoders have. (ONNX's own bodies of them need the inputs' shapes,
-// which are not known yet where functions are inlined.)
+// which are not known yet when functions are inlined.)
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 
@@ -53,7 +53,7 @@ void infer_rotary_embedding(InferContext& c) {
     c.check(c.dtype(input) == c.dtype(0), "input {} must have the type of input 0, found {}", input,
             info(c.dtype(input)).name);
     c.check(cache.size() == (has_positions ? 2 : 3), "input {} must be of rank {}{}, found {}", input,
-            has_positions ? 2 : 3, has_positions ? "" : " where no positions are given", to_string(cache));
+            has_positions ? 2 : 3, has_positions ? "" : " if no positions are given", to_string(cache));
     c.same(cache.back(), rotary.pairs, fmt::format("the last dim of input {} and the pairs of a head", input));
     if (has_positions) {
       c.not_empty(cache[0], product(c.shape(3)), "a cache that is indexed must have rows");
@@ -73,8 +73,8 @@ void infer_rotary_embedding(InferContext& c) {
   c.output(0, c.dtype(0), x);
 }
 
-// y1 = cos * x1 - sin * x2, y2 = sin * x1 + cos * x2. The pair is features k and k + pairs, or where it is interleaved
-// 2 k and 2 k + 1; the features after those that are rotated are copied.
+// y1 = cos * x1 - sin * x2, y2 = sin * x1 + cos * x2. The pair is features k and k + pairs, or if it is interleaved 2 k
+// and 2 k + 1; the features after those that are rotated are copied.
 void define_rotary_embedding(DefineContext& c) {
   const Rotary rotary(c);
   const Operand x = c.in(0), cosines = c.in(1), sines = c.in(2), y = c.out(0);
@@ -85,7 +85,7 @@ void define_rotary_embedding(DefineContext& c) {
   if (c.has_input(3)) {
     const Operand positions = c.in(3);
     const Scalar given = positions(positions.broadcast_indices(row)), rows = scalar::index(cosines.shape[0]);
-    // Counted from the end where it is negative. One that is out of range is the caller's mistake: the nearest is read.
+    // Counted from the end if it is negative. One that is out of range is the caller's mistake: the nearest is read.
     const Scalar is_negative = scalar::binary(ScalarOp::less, given, scalar::index(0));
     const Expr place = nest.let(scalar::select(is_negative, given + rows, given));
     row = {place};
@@ -137,7 +137,7 @@ void expand_causal_conv(ExpandContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "RotaryEmbedding", infer_rotary_embedding, define_rotary_embedding},
+    {"", "RotaryEmbedding", infer_rotary_embedding, define_rotary_embedding, StorageRule::unchanged},
     {.domain = "", .name = "CausalConvWithState", .expand = expand_causal_conv},
 };
 

@@ -22,12 +22,12 @@ struct CubicKernel {
 
   Scalar near(const Scalar& d) const;
   Scalar far(const Scalar& d) const;
-  // Of the elements at -1, 0, 1 and 2 from the one below a place, which is `fraction` beyond that.
+  // For the elements at -1, 0, 1 and 2 from the one below a place, which is `fraction` beyond that.
   std::vector<Scalar> weights(const Scalar& fraction) const;
 };
 
 // The sum over the taps of every axis, the last axis innermost. element(indices) gives a value of floating type, or of
-// any type where no tap has a weight.
+// any type if no tap has a weight.
 Scalar weighted_sum(const std::vector<std::vector<Tap>>& taps,
                     const std::function<Scalar(const std::vector<Expr>& indices)>& element);
 

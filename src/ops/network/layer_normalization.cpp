@@ -111,7 +111,7 @@ void infer_lp_normalization(InferContext& c) {
   c.output(0, c.dtype(0), c.shape(0));
 }
 
-// Divided by the norm, or 0 where the norm is 0.
+// Divided by the norm, or 0 if the norm is 0.
 void define_lp_normalization(DefineContext& c) {
   Operand x = c.in(0);
   FoldedAxes axes = norm_axis(c);
@@ -138,8 +138,8 @@ void infer_local_response(InferContext& c) {
   c.output(0, c.dtype(0), c.shape(0));
 }
 
-// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta; where size is even, the window has one
-// more channel behind than before.
+// x / (bias + alpha / size * sum of squares of the `size` channels around)^beta; if size is even, the window has one
+// more channel after than before.
 void define_local_response(DefineContext& c) {
   Operand x = c.in(0), y = c.out(0);
   int64_t size = c.integer("size");
@@ -156,13 +156,14 @@ void define_local_response(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "LayerNormalization", infer_layer_normalization, define_layer_normalization},
-    {"", "RMSNormalization", infer_rms_normalization, define_rms_normalization},
-    {"", "MeanVarianceNormalization", infer_mean_variance, define_mean_variance, follows},
-    {"", "LpNormalization", infer_lp_normalization, define_lp_normalization, follows},
-    {"", "LRN", infer_local_response, define_local_response, follows},
+    {"", "LayerNormalization", infer_layer_normalization, define_layer_normalization, computes},
+    {"", "RMSNormalization", infer_rms_normalization, define_rms_normalization, computes},
+    {"", "MeanVarianceNormalization", infer_mean_variance, define_mean_variance, unchanged, follows},
+    {"", "LpNormalization", infer_lp_normalization, define_lp_normalization, unchanged, follows},
+    {"", "LRN", infer_local_response, define_local_response, unchanged, follows},
 };
 
 }  // namespace

@@ -8,13 +8,13 @@
 namespace onnxc {
 namespace {
 
-// What the elements of one place, such as a channel of an instance, are normalised by; the residue may be empty.
+// The statistics that normalise the elements of one place, such as a channel of an instance; the residue may be empty.
 struct Place {
   Scalar mean, residue, variance, scale, shift;
 };
 
-// y = (x - mean) * inverse deviation * scale + shift. What an element needs is computed once a place, so that it costs
-// a subtraction, a product and a sum. place_of(indices of an element) gives a place, and at(place) its statistics.
+// y = (x - mean) * inverse deviation * scale + shift. The common terms are computed once a place, so that an element
+// costs a subtraction, a product and a sum.
 template <class At, class PlaceOf>
 void define_normalized(DefineContext& c, const Shape& places, const At& at, const PlaceOf& place_of) {
   Operand x = c.in(0);
@@ -170,11 +170,12 @@ void expand_image_scaler(ExpandContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "BatchNormalization", infer_batch_normalization, define_batch_normalization, follows},
-    {"", "InstanceNormalization", infer_instance_normalization, define_instance_normalization, follows},
-    {"", "GroupNormalization", infer_group_normalization, define_group_normalization, follows},
+    {"", "BatchNormalization", infer_batch_normalization, define_batch_normalization, computes, follows},
+    {"", "InstanceNormalization", infer_instance_normalization, define_instance_normalization, computes, follows},
+    {"", "GroupNormalization", infer_group_normalization, define_group_normalization, computes, follows},
     {.domain = "", .name = "ImageScaler", .expand = expand_image_scaler},
 };
 

@@ -1,4 +1,5 @@
-// What follows the statistics in InstanceNormalization and GroupNormalization, for targets that have kernels for these.
+// The steps after the statistics in InstanceNormalization and GroupNormalization, for targets that have kernels for
+// these.
 #pragma once
 
 #include <functional>

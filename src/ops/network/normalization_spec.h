@@ -9,7 +9,7 @@ namespace onnxc {
 class NodeReader;
 struct Node;
 
-// What is added to the variance: attribute 'epsilon' of every normalisation by a variance.
+// The addend to the variance: attribute 'epsilon' of every normalisation by a variance.
 float epsilon_of(const NodeReader& node);
 
 struct InstanceNormalizationSpec {
@@ -24,13 +24,13 @@ struct InstanceNormalizationSpec {
 
 // Whether a node is an InstanceNormalization or GroupNormalization of ONNX.
 bool is_instance_normalization(const Node& node);
-// X is [N, C, ...]. Fails where the number of groups is not positive. Until version 20 a GroupNormalization has
-// parameters by group.
+// X is [N, C, ...]. Fails if the number of groups is not positive. Until version 20 a GroupNormalization has parameters
+// by group.
 InstanceNormalizationSpec resolve_instance_normalization(const NodeReader& node);
 
 struct LayerNormalizationSpec {
   bool subtracts_mean = true;  // not RMSNormalization
-  size_t first_axis = 0;       // this and all axes behind it are normalised together
+  size_t first_axis = 0;       // this and all axes after it are normalised together
   float epsilon = 0;
 };
 

@@ -18,7 +18,7 @@ void infer_pool(InferContext& c) {
   c.output(1, DType::int64, shape);
 }
 
-// The window of one output element: where it reads, and whether that is inside the input.
+// The window of one output element: the place that it reads, and whether that is inside the input.
 struct Window {
   std::vector<Expr> index;  // of the input
   Scalar inside;            // empty when always
@@ -63,8 +63,8 @@ Expr flat_position(const NodeReader& c, const Shape& shape, const std::vector<Ex
   return flat;
 }
 
-// The window's element inside the input that is nearest to a tap: where all of a window is the lowest value there is,
-// so are the taps in the padding, and the first of them stands for the first element.
+// The window's element inside the input that is nearest to a tap: if a whole window has the lowest possible value, so
+// have the taps in the padding, and the first of them stands for the first element.
 std::vector<Expr> nearest_inside(const ConvSpec& spec, const std::vector<Expr>& out, const std::vector<Expr>& taps) {
   std::vector<Expr> index{out[0], out[1]};
   for (size_t i = 0; i < spec.axes.size(); ++i) {
@@ -189,14 +189,15 @@ void define_global_lp_pool(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "MaxPool", infer_pool, define_max_pool, follows},
-    {"", "AveragePool", infer_pool, define_average_pool, follows},
-    {"", "LpPool", infer_pool, define_lp_pool, follows},
-    {"", "GlobalAveragePool", infer_global_pool, define_global_average_pool, follows},
-    {"", "GlobalMaxPool", infer_global_pool, define_global_max_pool, follows},
-    {"", "GlobalLpPool", infer_global_pool, define_global_lp_pool, follows},
+    {"", "MaxPool", infer_pool, define_max_pool, computes, follows},
+    {"", "AveragePool", infer_pool, define_average_pool, computes, follows},
+    {"", "LpPool", infer_pool, define_lp_pool, unchanged, follows},
+    {"", "GlobalAveragePool", infer_global_pool, define_global_average_pool, reduces, follows},
+    {"", "GlobalMaxPool", infer_global_pool, define_global_max_pool, reduces, follows},
+    {"", "GlobalLpPool", infer_global_pool, define_global_lp_pool, unchanged, follows},
 };
 
 }  // namespace

@@ -115,7 +115,7 @@ void bind_run_time_symbols(DefineContext& c, ResizeSpec& spec, std::vector<AxisN
 Scalar coordinate(const ResizeSpec& spec, const ResizeAxis& axis, const AxisNumbers& numbers, const Expr& index) {
   using enum Coordinates;
   const Scalar x = real(index), scale = numbers.scale, half = real(0.5);
-  // Where the output has one element, `otherwise`.
+  // `otherwise` if the output has one element.
   auto unless_single = [&](const Scalar& value, const Scalar& otherwise) {
     return scalar::select(less(1, axis.output), value, otherwise);
   };
@@ -237,7 +237,7 @@ void infer_resize(InferContext& c) {
   for (const ResizeAxis& axis : spec.axes) {
     c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
     if (may_be_negative(axis.output)) c.at_least(axis.output, 0, "a size");
-    // By a scale, nothing becomes nothing.
+    // A scale makes nothing of nothing.
     if (!axis.scale && !axis.is_kept()) c.not_empty(axis.input, axis.output, "an empty axis cannot be resized");
     shape.push_back(axis.output);
   }
@@ -272,7 +272,7 @@ void define_resize(DefineContext& c) {
   NestBuilder nest("resize");
   std::vector<Expr> out = nest.parallel(y.shape);
   bool crops = spec.coordinates == Coordinates::tf_crop_and_resize;
-  std::vector<Scalar> places(out.size());  // empty where the axis is kept
+  std::vector<Scalar> places(out.size());  // empty if the axis is kept
   Scalar inside;
   for (size_t i = 0; i < out.size(); ++i) {
     const ResizeAxis& axis = spec.axes[i];
@@ -292,10 +292,11 @@ void define_resize(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Resize", infer_resize, define_resize, follows, 10},
-    {"", "Upsample", infer_resize, define_resize, follows},
+    {"", "Resize", infer_resize, define_resize, computes, follows, 10},
+    {"", "Upsample", infer_resize, define_resize, computes, follows},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "ir/interpreter/symbolic_number.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -14,7 +15,7 @@ Interpolation read_interpolation(const NodeReader& c) {
   if (mode == "nearest") return Interpolation::nearest;
   if (mode == "linear" || mode == "bilinear" || mode == "trilinear") return Interpolation::linear;
   if (mode == "cubic") return Interpolation::cubic;
-  c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+  c.fail("mode must be one of nearest, linear, cubic, found '{}'", mode);
 }
 
 bool is_upsample(const NodeReader& c) { return c.node().op->name == "Upsample"; }
@@ -46,11 +47,11 @@ bool is_known_by_run(const NodeReader& c, size_t input, std::string_view name, s
 
 // A size by a product in float32, of a known extent.
 int64_t known_size(const NodeReader& c, float rounded, int64_t extent, float scale) {
-  c.check(rounded < 0x1p62F, "an axis of {} elements scaled by {} does not fit in 64 bits", extent, scale);
+  c.check(rounded < 0x1p62F, "an axis of {} scaled by {} does not fit in 64 bits", counted(extent, "element"), scale);
   return static_cast<int64_t>(rounded);
 }
 
-// floor(extent * scale) with the product in float32 as an expression; nothing where it may be rounded.
+// floor(extent * scale) with the product in float32 as an expression; nothing if it may be rounded.
 std::optional<Expr> scaled_extent(const NodeReader& c, const Expr& extent, float scale) {
   c.check(std::isfinite(scale) && scale > 0 && scale < 1e6F,
           "a scale of {}; a positive value below 1000000 is expected", scale);
@@ -84,7 +85,7 @@ void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, Res
   if (policy == "stretch") return;
   spec.takes_least_scale = policy == "not_larger";
   c.check(spec.takes_least_scale || policy == "not_smaller",
-          "keep_aspect_ratio_policy '{}' is none of stretch, not_larger, not_smaller", policy);
+          "keep_aspect_ratio_policy must be one of stretch, not_larger, not_smaller, found '{}'", policy);
   float scale = spec.takes_least_scale ? INFINITY : 0;
   for (size_t axis : axes) {
     std::optional<int64_t> from = spec.axes[axis].input.constant(), to = spec.axes[axis].output.constant();
@@ -92,7 +93,7 @@ void keep_aspect_ratio(const NodeReader& c, const std::vector<size_t>& axes, Res
       for (size_t each : axes) spec.common_scale_sizes.push_back(spec.axes[each].output);
       return leave_to_run(axes, spec);
     }
-    c.check(*from >= 1 && *to >= 0, "an axis of {} elements cannot be resized to {}", *from, *to);
+    c.check(*from >= 1 && *to >= 0, "an axis of {} cannot be resized to {}", counted(*from, "element"), *to);
     float ratio = static_cast<float>(*to) / static_cast<float>(*from);
     scale = spec.takes_least_scale ? std::min(scale, ratio) : std::max(scale, ratio);
   }
@@ -130,7 +131,7 @@ NearestMode read_nearest_mode(const NodeReader& c, Interpolation interpolation) 
                                     {"floor", floor},
                                     {"ceil", ceil}})
     if (mode == text) return value;
-  c.fail("nearest_mode '{}' is none of round_prefer_floor, round_prefer_ceil, floor, ceil", mode);
+  c.fail("nearest_mode must be one of round_prefer_floor, round_prefer_ceil, floor, ceil, found '{}'", mode);
 }
 
 // The scales or the sizes of these axes.
@@ -140,12 +141,14 @@ void read_extents(const NodeReader& c, const std::vector<size_t>& axes, ResizeSp
     spec.scales_input = scales_input(c);
     leave_to_run(axes, spec);
   } else if (!scales.empty()) {
-    c.check(scales.size() == axes.size(), "{} scales are given for {} axes", scales.size(), axes.size());
+    c.check(scales.size() == axes.size(), "{} given for {}", counted_are(scales.size(), "scale"),
+            counted(axes.size(), "axis"));
     for (size_t i = 0; i < axes.size(); ++i) scale_axis(c, spec.axes[axes[i]], scales[i]);
   } else {
     c.check(c.has_input(3), "neither scales nor sizes are given");
     std::vector<Expr> sizes = *c.integers_from(3, "sizes");
-    c.check(sizes.size() == axes.size(), "{} sizes are given for {} axes", sizes.size(), axes.size());
+    c.check(sizes.size() == axes.size(), "{} given for {}", counted_are(sizes.size(), "size"),
+            counted(axes.size(), "axis"));
     for (size_t i = 0; i < axes.size(); ++i) spec.axes[axes[i]].output = sizes[i];
     keep_aspect_ratio(c, axes, spec);
   }
@@ -157,7 +160,8 @@ void read_region(const NodeReader& c, const std::vector<size_t>& axes, ResizeSpe
     return;
   }
   std::vector<float> roi = read_floats(c, 1, "roi");
-  c.check(roi.size() == 2 * axes.size(), "{} values of roi are given for {} axes", roi.size(), axes.size());
+  c.check(roi.size() == 2 * axes.size(), "{} of roi are given for {}", counted(roi.size(), "value"),
+          counted(axes.size(), "axis"));
   for (size_t i = 0; i < axes.size(); ++i) {
     spec.axes[axes[i]].roi_begin = roi[i];
     spec.axes[axes[i]].roi_end = roi[axes.size() + i];

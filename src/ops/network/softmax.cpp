@@ -70,10 +70,12 @@ void define_hardmax(DefineContext& c) {
   });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Softmax", infer_softmax, define_softmax},
-    {"", "LogSoftmax", infer_softmax, define_softmax},
-    {"", "Hardmax", infer_softmax, define_hardmax},
+    {"", "Softmax", infer_softmax, define_softmax, computes},
+    {"", "LogSoftmax", infer_softmax, define_softmax, unchanged},
+    {"", "Hardmax", infer_softmax, define_hardmax, unchanged},
 };
 
 }  // namespace

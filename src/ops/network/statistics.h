@@ -41,13 +41,13 @@ inline double largest_finite(DType dtype) {
 }
 
 // Mean and population variance. `residue` is the mean of what is left once the rounded mean is subtracted, and
-// `mean_square` the mean of its squares: taking the residue off as well undoes the rounding of the mean and of the sum
+// `mean_square` the mean of its squares. Taking the residue off as well undoes the rounding of the mean and of the sum
 // that it came from.
 struct Moments {
   Operand mean, residue, mean_square;
 
   Scalar centered(const Scalar& x, const Indices& kept) const { return (x - mean(kept)) - residue(kept); }
-  // The residue is next to nothing, so nothing cancels. Of values near 1e30 both squares overflow, and so must the
+  // The residue is next to nothing, so nothing cancels. For values near 1e30 both squares overflow, and so must the
   // variance: infinity less infinity would be NaN.
   Scalar variance(const Indices& kept) const {
     const Scalar square = residue(kept) * residue(kept);

@@ -13,7 +13,7 @@ std::vector<int64_t> per_axis(const NodeReader& node, std::string_view name, siz
 // Attribute 'pads': the beginnings of all axes, then their ends.
 std::vector<int64_t> begin_and_end_pads(const NodeReader& node, size_t axes);
 
-// DeformConv (ONNX 19, 22): as Conv, with the bias behind the offset, as input 3.
+// DeformConv (ONNX 19, 22): as Conv, with the bias after the offset, as input 3.
 ConvSpec resolve_deform_conv(const NodeReader& node);
 
 }  // namespace onnxc

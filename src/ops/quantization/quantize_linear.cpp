@@ -64,7 +64,7 @@ DType chosen_type(const NodeReader& node, std::string_view attribute, DType othe
   return code == 0 ? otherwise : dtype_attribute(node, attribute, code, types);
 }
 
-// What numbers are quantised to, but for int32, which is only ever a sum.
+// The types that numbers are quantised to, but for int32, which is only ever a sum.
 bool is_quantized(DType dtype) {
   return (is_integer(dtype) && info(dtype).bits <= 16) || greatest_finite(dtype).has_value();
 }
@@ -81,8 +81,8 @@ void infer_quantize(InferContext& c) {
 }
 
 // y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 or float4 the cast rounds
-// instead. The quotient is of the type that attribute 'precision' names, else of the scale's; behind a scale of
-// integers it is a float32, as ONNX's reference divides them.
+// instead. The quotient is of the type that attribute 'precision' names, else of the scale's; with a scale of integers
+// it is a float32, as ONNX's reference divides them.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
   const DType of_scale = is_integer(scale.dtype) ? DType::float32 : scale.dtype;
@@ -123,12 +123,13 @@ void define_dequantize(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "QuantizeLinear", infer_quantize, define_quantize, follows},
-    {"", "DequantizeLinear", infer_dequantize, define_dequantize, follows},
-    {microsoft, "QuantizeLinear", infer_quantize, define_quantize, follows},
-    {microsoft, "DequantizeLinear", infer_dequantize, define_dequantize, follows},
+    {"", "QuantizeLinear", infer_quantize, define_quantize, unchanged, follows},
+    {"", "DequantizeLinear", infer_dequantize, define_dequantize, unchanged, follows},
+    {microsoft, "QuantizeLinear", infer_quantize, define_quantize, unchanged, follows},
+    {microsoft, "DequantizeLinear", infer_dequantize, define_dequantize, unchanged, follows},
 };
 
 }  // namespace

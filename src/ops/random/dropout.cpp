@@ -35,7 +35,7 @@ void infer_dropout(InferContext& c) {
   c.draws_random_numbers();
 }
 
-// Of an input of one number, in the type that arithmetic is done in.
+// The element of an input of one number, in the type that arithmetic is done in.
 Scalar only_element(DefineContext& c, size_t i) { return c.in(i).compute(std::vector<Expr>(c.rank(i), 0)); }
 
 // ONNX Dropout 12, 13, 22: an element is dropped with the probability `ratio`, and the others are divided by that of
@@ -65,7 +65,7 @@ void define_dropout(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "Dropout", infer_dropout, define_dropout, LayoutRule::follows},
+    {"", "Dropout", infer_dropout, define_dropout, StorageRule::unchanged, LayoutRule::follows},
 };
 
 }  // namespace

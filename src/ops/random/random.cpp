@@ -34,7 +34,8 @@ void infer_random_like(InferContext& c) {
   check_parameters(c);
   const DType dtype = drawn_type(c, c.dtype(0), Types::floating);
   c.check(is_floating(dtype),
-          "the input's type, {}, is none that numbers are drawn in; attribute 'dtype' names another", info(dtype).name);
+          "the input's type, {}, is not one that numbers are drawn in; attribute 'dtype' names another",
+          info(dtype).name);
   c.draws_random_numbers();
   c.output(0, dtype, c.shape(0));
 }
@@ -107,8 +108,8 @@ void infer_draw_classes(InferContext& c) {
   c.output(0, dtype, {c.shape(0)[0], samples});
 }
 
-// The class is the number of running sums that are not above the number drawn. The last is, so that it is a class, and
-// one whose share is 0 is none, its sum being that of the class before.
+// The class is the number of running sums that are not above the number drawn. The last running sum always exceeds the
+// number drawn, so the class exists; a class of probability 0 repeats the previous sum and is never drawn.
 void define_draw_classes(DefineContext& c) {
   const RandomNumbers random(c);
   const Operand sums = c.in(0), y = c.out(0), drawn = c.temporary("drawn", DType::float64, y.shape);
@@ -129,15 +130,16 @@ void define_draw_classes(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "RandomNormal", infer_random, define_normal},
-    {"", "RandomUniform", infer_random, define_uniform},
-    {"", "RandomNormalLike", infer_random_like, define_normal, follows},
-    {"", "RandomUniformLike", infer_random_like, define_uniform, follows},
-    {"", "Bernoulli", infer_bernoulli, define_bernoulli, follows},
+    {"", "RandomNormal", infer_random, define_normal, unchanged},
+    {"", "RandomUniform", infer_random, define_uniform, unchanged},
+    {"", "RandomNormalLike", infer_random_like, define_normal, unchanged, follows},
+    {"", "RandomUniformLike", infer_random_like, define_uniform, unchanged, follows},
+    {"", "Bernoulli", infer_bernoulli, define_bernoulli, unchanged, follows},
     {.domain = "", .name = "Multinomial", .expand = expand_multinomial},
-    {internal_domain, "DrawClasses", infer_draw_classes, define_draw_classes},
+    {internal_domain, "DrawClasses", infer_draw_classes, define_draw_classes, unchanged},
 };
 
 }  // namespace

@@ -22,9 +22,9 @@ Scalar seed_of(const NodeReader& node) {
   return constant(std::bit_cast<uint32_t>(node.real("seed", 0)));
 }
 
-// The highest bits as a number in [0, 1), or in (0, 1) where each stands for the middle of those that it begins.
+// The highest bits as a number in [0, 1), or in (0, 1) if each stands for the middle of those that it begins.
 Scalar fraction(DType dtype, const Scalar& random, int digits, double shift = 0) {
-  // What fits into 31 bits is converted by an instruction of vectors.
+  // Numbers that fit into 31 bits are converted by an instruction of vectors.
   const DType whole = digits < 32 ? DType::int32 : DType::int64;
   const Scalar highest =
       scalar::cast(whole, scalar::binary(ScalarOp::shift_right, random, constant(static_cast<uint64_t>(64 - digits))));

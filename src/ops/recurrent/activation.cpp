@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "support/count_text.h"
+
 namespace onnxc {
 namespace {
 
@@ -52,8 +54,8 @@ std::vector<RecurrentActivation> read_activations(const NodeReader& node, const 
                                                   size_t directions) {
   const std::vector<std::string> names = names_of(node, defaults, directions);
   const size_t count = defaults.size() * directions;
-  node.check(names.size() >= count, "attribute 'activations' names {} functions; {} are expected, {} a direction",
-             names.size(), count, defaults.size());
+  node.check(names.size() >= count, "attribute 'activations' names {}; {} are expected, {} a direction",
+             counted(names.size(), "function"), count, defaults.size());
   const std::vector<float> alphas = node.reals("activation_alpha"), betas = node.reals("activation_beta");
   auto alpha = alphas.begin();
   auto beta = betas.begin();
@@ -63,7 +65,7 @@ std::vector<RecurrentActivation> read_activations(const NodeReader& node, const 
     std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
     const Function* function = find_function(name);
     node.check(function != nullptr,
-               "attribute 'activations' names '{}', which is no function of ONNX's RNN, GRU and LSTM", names[i]);
+               "attribute 'activations' names '{}', which is not a function of ONNX's RNN, GRU and LSTM", names[i]);
     result.push_back({name, function->alpha, function->beta});
     if (function->has_alpha && alpha != alphas.end()) result.back().alpha = *alpha++;
     if (function->has_beta && beta != betas.end()) result.back().beta = *beta++;

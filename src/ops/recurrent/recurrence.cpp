@@ -98,7 +98,7 @@ Value* Recurrence::initial_state(size_t input) {
   return c_.add("ConstantOfShape", {shape}, {{"value", Tensor::zeros(dtype_, {1})}});
 }
 
-// [steps, batch, 1], true where the step belongs to the sequence; null where all of them do.
+// [steps, batch, 1], true if the step belongs to the sequence; null if all of them do.
 Value* Recurrence::steps_within_sequences() {
   if (!c_.has_input(RecurrentInput::sequence_lens)) return nullptr;
   Value* steps = c_.add("Shape", {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});

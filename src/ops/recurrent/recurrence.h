@@ -1,4 +1,4 @@
-// What RNN, GRU and LSTM have in common: directions, layouts, initial states, lengths of sequences, and the loop over
+// The common parts of RNN, GRU and LSTM: directions, layouts, initial states, lengths of sequences, and the loop over
 // the steps of a sequence, as nodes of the graph.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// Where an operator has its inputs, and its number of gates (matrices of W and R) and states.
+// The places of an operator's inputs, and its number of gates (matrices of W and R) and states.
 struct RecurrentForm {
   int64_t gates;
   std::vector<size_t> initial_states;  // inputs: initial_h, and for LSTM initial_c
@@ -42,11 +42,11 @@ class Recurrence {
   // The same of a gate: attribute 'clip' bounds what goes in.
   Value* activate(size_t i, Value* x);
 
-  // What a step makes of the inputs' part [batch, gates * hidden] and the states [batch, hidden]: the new states, of
-  // which the first is the step's output.
+  // The computation of a step from the inputs' part [batch, gates * hidden] and the states [batch, hidden]: returns the
+  // new states; the first is the step's output.
   using Step = std::function<std::vector<Value*>(Value* inputs, const std::vector<Value*>& states)>;
   struct Result {
-    Value* sequence;  // [steps, batch, hidden]; null where nobody wants it
+    Value* sequence;  // [steps, batch, hidden]; null if nobody wants it
     std::vector<Value*> states;
   };
   Result run(Value* inputs, const Step& step);

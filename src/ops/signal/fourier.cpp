@@ -1,6 +1,7 @@
-// Fourier transforms, by their definition: DFT (ONNX 17, 20) and STFT (17); and MelWeightMatrix (17), by which a
-// spectrum is weighed. A transform of known length is a product with a constant matrix, any other one a loop. The time
-// grows with the square of the transform's length.
+// Fourier transforms: DFT (ONNX 17, 20) and STFT (17); and MelWeightMatrix (17), by which a spectrum is weighed. A
+// short transform of known length is a product with a constant matrix. The CPU has a kernel for any other one
+// (kernels/cpu/signal/fourier.h); else it is loops: their time grows with the square of the length, or with its power
+// of 3/2 if that is known and has factors.
 //
 // A complex number is the last axis of a tensor: its real part, then its imaginary one.
 #include <algorithm>
@@ -13,11 +14,12 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
+#include "ops/signal/dft_spec.h"
 
 namespace onnxc {
 namespace {
 
-// The real and the imaginary parts of a number whose axis may have the real one alone.
+// The real and the imaginary parts of a number whose axis may have only the real one.
 struct Complex {
   Scalar real, imaginary;
 };
@@ -53,7 +55,7 @@ class Angles {
     c.emit(std::move(nest));
   }
 
-  // x times e to the power of 2 pi i * turns / length, or with a minus sign where `forwards`.
+  // x times e to the power of 2 pi i * turns / length, or with a minus sign if `forwards`.
   Complex turned(const Complex& x, const Expr& turns, bool forwards) const {
     const Expr m = mod(turns, length_);
     const Scalar cosine = (*cosines_)({m}), sine = (*sines_)({m});
@@ -68,20 +70,19 @@ class Angles {
 
 // --------------------------------------------------------------------------------------- transforms as products
 
-// A transform of a length that is known is a matrix product with a constant matrix, for which targets have kernels; in
-// float32, the type of these, and up to some size of the matrix.
-constexpr int64_t most_matrix_elements = int64_t{1} << 22;
+// A transform of a length that is known may be a matrix product with a constant matrix, for which targets have kernels;
+// in float32, the type of these. One of 512 real numbers takes longer so on a CPU than by its kernel; frames of a
+// signal overlap, and their window is in the matrix.
+constexpr int64_t most_stft_elements = int64_t{1} << 22, most_dft_elements = int64_t{1} << 18;
 
-// What of a transform is a matrix: `used` elements of a signal, of `parts` parts each, give `bins`, of 1 part or 2.
+// The matrix part of a transform: `used` elements of a signal, of `parts` parts each, give `bins`, of 1 part or 2.
 struct TransformMatrix {
   int64_t length, used, parts, bins;
   bool inverse = false, gives_real = false;
 
   int64_t rows() const { return used * parts; }
   int64_t columns() const { return bins * (gives_real ? 1 : 2); }
-  bool is_small() const {
-    return used <= most_matrix_elements && bins <= most_matrix_elements && rows() * columns() <= most_matrix_elements;
-  }
+  bool is_small(int64_t most) const { return used <= most && bins <= most && rows() * columns() <= most; }
 
   // [rows, columns], computed in float64. `weight`: of an element of the signal.
   Tensor values(const std::function<double(int64_t n)>& weight) const {
@@ -103,55 +104,6 @@ struct TransformMatrix {
 
 // ---------------------------------------------------------------------------------------------------------- DFT
 
-// Where only a run knows the axis, so are the dims of the output and the extent along it.
-struct DftSpec {
-  size_t rank;
-  Expr axis;    // counted from the first one where it is known; else as it is given
-  Expr extent;  // of the input along the axis
-  Expr length;  // of the transform
-  bool inverse, one_sided;
-
-  bool has_known_axis() const { return axis.constant().has_value(); }
-  bool gives_real() const { return inverse && one_sided; }
-  Expr output_extent() const { return one_sided && !inverse ? floor_div(length, 2) + 1 : length; }
-  // Of the input, how many elements count.
-  Expr used() const { return min(extent, gives_real() ? floor_div(length, 2) + 1 : length); }
-  // Whether axis i is the one.
-  Scalar is(size_t i) const {
-    const auto from_first = static_cast<int64_t>(i);
-    auto is_axis = [&](int64_t place) { return equal(scalar::index(axis), scalar::index(place)); };
-    return any_of(is_axis(from_first), is_axis(from_first - static_cast<int64_t>(rank)));
-  }
-};
-
-Expr given_number(const NodeReader& c, size_t input, std::string_view role) {
-  const std::vector<Expr> given = c.needed_elements(input, role);
-  c.check(given.size() == 1, "one number is expected as {}, found {}", role, given.size());
-  return given.front();
-}
-
-// `extent` of a known axis follows from the input's shape; else it is a symbol that infer_dft made.
-DftSpec resolve_dft(const NodeReader& c, const std::function<Expr()>& extent_at_run_time) {
-  const Shape& x = c.shape(0);
-  const auto rank = static_cast<int64_t>(x.size());
-  c.check(rank >= 2, "signals and an axis of their real and imaginary parts are expected, found {}", to_string(x));
-  Expr axis = c.version() < 20 ? c.integer("axis", 1) : -2;
-  if (c.version() >= 20 && c.has_input(2)) axis = given_number(c, 2, "axis");
-  DftSpec spec{x.size(), axis, {}, {}, c.integer("inverse", 0) != 0, c.integer("onesided", 0) != 0};
-  if (std::optional<int64_t> known = axis.constant()) {
-    c.check(*known >= -rank && *known <= rank - 2 && *known != -1, "axis {} of a tensor of rank {} with its parts last",
-            *known, rank);
-    spec.axis = *known < 0 ? *known + rank : *known;
-    spec.extent = x.at(static_cast<size_t>(*spec.axis.constant()));
-  } else {
-    spec.extent = extent_at_run_time();
-  }
-  spec.length = c.has_input(1)      ? given_number(c, 1, "dft_length")
-                : spec.gives_real() ? 2 * (spec.extent - 1)
-                                    : spec.extent;
-  return spec;
-}
-
 void infer_dft(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const DftSpec spec = resolve_dft(c, [&] {
@@ -160,29 +112,17 @@ void infer_dft(InferContext& c) {
   });
   check_parts(c, 0);
   c.at_least(spec.length, 1, "the length of the transform");
-  if (spec.one_sided && !spec.inverse)
+  c.at_least(longest_transform, spec.length, "the length of the transform");
+  if (spec.one_sided && !spec.inverse && c.integer("takes_complex", 0) == 0)
     c.same(c.shape(0).back(), 1, "a one-sided transform takes real signals, without imaginary parts");
   Shape shape = c.shape(0);
-  for (size_t i = 0; i + 1 < spec.rank; ++i)
+  for (size_t i = 0; i + 1 < spec.rank(); ++i)
     if (!spec.has_known_axis())
       shape[i] = c.run_time_dim(0, i);
     else if (spec.axis.is_constant(static_cast<int64_t>(i)))
       shape[i] = spec.output_extent();
   shape.back() = spec.gives_real() ? 1 : 2;
   c.output(0, c.dtype(0), shape);
-}
-
-// The extent along an axis that only a run knows, and the dims that follow. -1, which the binding refuses, where there
-// is no such axis.
-void bind_dft(DefineContext& c, const DftSpec& spec, const Shape& out) {
-  const Shape& x = c.shape(0);
-  Scalar extent = scalar::index(-1);
-  for (size_t i = 0; i + 1 < spec.rank; ++i) extent = scalar::select(spec.is(i), scalar::index(x[i]), extent);
-  c.bind({spec.extent}, {extent});
-  std::vector<Scalar> dims;
-  for (size_t i = 0; i + 1 < spec.rank; ++i)
-    dims.push_back(scalar::select(spec.is(i), scalar::index(spec.output_extent()), scalar::index(x[i])));
-  c.bind(Shape(out.begin(), out.end() - 1), dims);
 }
 
 // The element of the input with index n along the axis, for an element of the output; and the index along the axis of
@@ -196,50 +136,105 @@ std::pair<std::vector<Expr>, Expr> along_axis(NestBuilder& nest, const DftSpec& 
     return {source, out[axis]};
   }
   Scalar place = scalar::index(0);
-  for (size_t i = 0; i + 1 < spec.rank; ++i) {
+  for (size_t i = 0; i + 1 < spec.rank(); ++i) {
     place = scalar::select(spec.is(i), scalar::index(out[i]), place);
     source[i] = nest.let(scalar::select(spec.is(i), scalar::index(n), scalar::index(out[i])));
   }
   return {source, nest.let(place)};
 }
 
-// y[k] = sum over n of x[n] e^(-2 pi i k n / length); the inverse with a plus sign and divided by the length. A real
-// signal's inverse takes half of the spectrum: the other half is its mirror image, conjugated.
-void define_dft(DefineContext& c) {
+// The element n of a line, where one half of a real signal's spectrum stands for both: the other half is its mirror
+// image, conjugated, so that a real part counts twice.
+Complex weighed(const DftSpec& spec, Complex element, const Expr& n) {
+  if (!spec.gives_real()) return element;
+  const Scalar is_alone =
+      any_of(equal(scalar::index(n), scalar::index(0)), equal(scalar::index(2 * n), scalar::index(spec.length)));
+  const Scalar count = scalar::select(is_alone, number(element.real, 1), number(element.real, 2));
+  return {element.real * count, element.imaginary * count};
+}
+
+// The sums of both parts of a term over the nest's reduce loops, as the element of the output at `out`.
+void store_sums(NestBuilder& nest, const DftSpec& spec, const Operand& y, std::vector<Expr> out, const Complex& term) {
+  const Scalar length = scalar::cast(term.real.dtype(), scalar::index(spec.length));
+  auto store = [&](int64_t part, const Scalar& value) {
+    const Scalar total = nest.accumulate(ReduceKind::sum, value);
+    out.back() = part;
+    nest.store(y, out, spec.inverse ? total / length : total);
+  };
+  store(0, term.real);
+  if (!spec.gives_real()) store(1, term.imaginary);
+}
+
+// y[k] = sum over n of x[n] e^(-2 pi i k n / length); the inverse with a plus sign and divided by the length.
+void define_in_one_step(DefineContext& c, const DftSpec& spec, const Angles& angles) {
   const Operand x = c.in(0), y = c.out(0);
-  const DftSpec spec = resolve_dft(c, [&]() -> Expr {
-    for (const Symbol& symbol : c.node().bound_symbols)
-      if (std::ranges::find(y.shape, Expr(symbol)) == y.shape.end()) return symbol;
-    internal_error("a symbol for the extent");
-  });
-  if (!spec.has_known_axis()) bind_dft(c, spec, y.shape);
-  const Angles angles(c, info(x.dtype).compute, spec.length);
   NestBuilder nest("dft");
   std::vector<Expr> out = nest.parallel(Shape(y.shape.begin(), y.shape.end() - 1));
   out.emplace_back(0);
   const Expr n = nest.reduce(spec.used());
   const auto [source, k] = along_axis(nest, spec, out, n);
-  Complex term = angles.turned(complex_at(x, source), n * k, !spec.inverse);
-  const Scalar length = scalar::cast(term.real.dtype(), scalar::index(spec.length));
-  if (spec.gives_real()) {
-    const Scalar is_alone =
-        any_of(equal(scalar::index(n), scalar::index(0)), equal(scalar::index(2 * n), scalar::index(spec.length)));
-    term.real = term.real * scalar::select(is_alone, number(term.real, 1), number(term.real, 2));
-  }
-  auto sum = [&](const Scalar& part) {
-    const Scalar total = nest.accumulate(ReduceKind::sum, part);
-    return spec.inverse ? total / length : total;
-  };
-  nest.store(y, out, sum(term.real));
-  if (!spec.gives_real()) {
-    std::vector<Expr> imaginary = out;
-    imaginary.back() = 1;
-    nest.store(y, imaginary, sum(term.imaginary));
-  }
+  store_sums(nest, spec, y, out, angles.turned(weighed(spec, complex_at(x, source), n), n * k, !spec.inverse));
   c.emit(std::move(nest));
 }
 
-// What a transform is as a matrix; nothing where it is none, or too large.
+// The same of a length that is a product a b, by sums of b and of a elements: with n = i + a j,
+//   t[i, k] = sum over j of x[i + a j] e^(-2 pi i a j k / length), k < b
+//   y[k] = sum over i of t[i, k mod b] e^(-2 pi i i k / length).
+void define_in_two_steps(DefineContext& c, const DftSpec& spec, const Angles& angles, int64_t a) {
+  const Operand x = c.in(0), y = c.out(0);
+  const auto axis = static_cast<size_t>(spec.axis.constant().value());
+  const int64_t b = spec.length.constant().value() / a;
+  Shape shape = x.shape;
+  shape[axis] = a * b;
+  shape.back() = 2;
+  const Operand t = c.temporary("sums", info(x.dtype).compute, shape);
+
+  NestBuilder first("dft_sums");
+  std::vector<Expr> source;
+  for (size_t i = 0; i + 1 < shape.size(); ++i) source.push_back(first.parallel(i == axis ? Expr(a) : shape[i]));
+  const Expr i = source[axis], k = first.parallel(b), j = first.reduce(b), n = i + a * j;
+  std::vector<Expr> target = source;
+  target[axis] = i * b + k;
+  target.emplace_back(0);
+  source[axis] = min(n, max(spec.extent - 1, 0));
+  source.emplace_back(0);
+  Complex element = weighed(spec, complex_at(x, source), n);
+  const Scalar counts = less(n, spec.used()), zero = number(element.real, 0);
+  element = {scalar::select(counts, element.real, zero), scalar::select(counts, element.imaginary, zero)};
+  const Complex term = angles.turned(element, a * j * k, !spec.inverse);
+  first.store(t, target, first.accumulate(ReduceKind::sum, term.real));
+  target.back() = 1;
+  first.store(t, target, first.accumulate(ReduceKind::sum, term.imaginary));
+  c.emit(std::move(first));
+
+  NestBuilder second("dft");
+  std::vector<Expr> out = second.parallel(Shape(y.shape.begin(), y.shape.end() - 1));
+  out.emplace_back(0);
+  const Expr summed = second.reduce(a);
+  std::vector<Expr> from = out;
+  from[axis] = summed * b + mod(out[axis], b);
+  store_sums(second, spec, y, out, angles.turned(complex_at(t, from), summed * out[axis], !spec.inverse));
+  c.emit(std::move(second));
+}
+
+// The largest factor of a known length that is no larger than its root.
+int64_t middle_factor(const DftSpec& spec) {
+  const int64_t length = spec.has_known_axis() ? spec.length.constant().value_or(1) : 1;
+  int64_t result = 1;
+  for (int64_t factor = 2; factor <= length / factor; ++factor)
+    if (length % factor == 0) result = factor;
+  return result;
+}
+
+void define_dft(DefineContext& c) {
+  const DftSpec spec = resolve_dft(c);
+  bind_dft(c, spec);
+  const Angles angles(c, info(c.dtype(0)).compute, spec.length);
+  if (const int64_t factor = middle_factor(spec); factor > 1) return define_in_two_steps(c, spec, angles, factor);
+  define_in_one_step(c, spec, angles);
+}
+
+// The transform as a matrix; nothing if it is not one, or too large.
 std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& spec) {
   const std::optional<int64_t> length = spec.length.constant(), parts = c.shape(0).back().constant();
   const std::optional<int64_t> used = spec.used().constant(), bins = spec.output_extent().constant();
@@ -248,10 +243,10 @@ std::optional<TransformMatrix> dft_matrix(const NodeReader& c, const DftSpec& sp
   if (*length < 1 || *used < 1 || *parts < 1 || *parts > 2) return std::nullopt;
   if (spec.one_sided && !spec.inverse && *parts != 1) return std::nullopt;
   const TransformMatrix matrix{*length, *used, *parts, *bins, spec.inverse, spec.gives_real()};
-  return matrix.is_small() ? std::optional(matrix) : std::nullopt;
+  return matrix.is_small(most_dft_elements) ? std::optional(matrix) : std::nullopt;
 }
 
-// As a number of the model, or left out; a symbol that stands for an input of the run is none.
+// As a number of the model, or left out; a symbol that stands for an input of the run does not count.
 bool is_number(const NodeReader& c, size_t input) {
   if (!c.has_input(input)) return true;
   const std::optional<std::vector<Expr>> elements = c.elements(input);
@@ -281,13 +276,13 @@ Value* with_last_dims(ExpandContext& c, Value* x, size_t leading, const std::vec
 
 void put_dft_product(ExpandContext& c, const DftSpec& spec, const TransformMatrix& matrix) {
   const auto axis = static_cast<size_t>(*spec.axis.constant());
-  const std::vector<int64_t> order = order_with(spec.rank, axis);
+  const std::vector<int64_t> order = order_with(spec.rank(), axis);
   Value* x = c.in(0);
   if (!spec.extent.is_constant(matrix.used))
     x = c.add("Slice", {x, c.integers({0}), c.integers({matrix.used}), c.integers({static_cast<int64_t>(axis)})});
-  const bool moves = axis + 2 != spec.rank;
+  const bool moves = axis + 2 != spec.rank();
   if (moves) x = c.add("Transpose", {x}, {{"perm", order}});
-  x = with_last_dims(c, x, spec.rank - 2, {matrix.rows()});
+  x = with_last_dims(c, x, spec.rank() - 2, {matrix.rows()});
   // One half of a real signal's spectrum stands for both, but for the elements that are their own mirror images.
   const int64_t length = matrix.length;
   const auto weight = [&](int64_t n) {
@@ -295,7 +290,7 @@ void put_dft_product(ExpandContext& c, const DftSpec& spec, const TransformMatri
     return matrix.inverse ? count / static_cast<double>(length) : count;
   };
   Value* y = c.add("MatMul", {x, c.constant(matrix.values(weight))});
-  y = with_last_dims(c, y, spec.rank - 2, {matrix.bins, matrix.columns() / matrix.bins});
+  y = with_last_dims(c, y, spec.rank() - 2, {matrix.bins, matrix.columns() / matrix.bins});
   c.give(0, moves ? c.add("Transpose", {y}, {{"perm", inverse_of(order)}}) : y);
 }
 
@@ -313,7 +308,7 @@ void expand_dft(ExpandContext& c) {
 // --------------------------------------------------------------------------------------------------------- STFT
 
 struct StftSpec {
-  Expr step, length, frames, bins;
+  Expr step, length, frames;
 };
 
 StftSpec resolve_stft(const NodeReader& c) {
@@ -325,11 +320,11 @@ StftSpec resolve_stft(const NodeReader& c) {
   spec.step = given_number(c, 1, "frame_step");
   spec.length = c.has_input(3) ? given_number(c, 3, "frame_length") : c.has_input(2) ? c.shape(2)[0] : signal[1];
   spec.frames = floor_div(signal[1] - spec.length, max(spec.step, 1)) + 1;
-  spec.bins = c.integer("onesided", 1) != 0 ? floor_div(spec.length, 2) + 1 : spec.length;
   return spec;
 }
 
-void infer_stft(InferContext& c) {
+// The frames of a signal, from the inputs of STFT: y[b, f, n, p] = x[b, f * step + n, p] * window[n].
+void infer_frames(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const StftSpec spec = resolve_stft(c);
   c.at_least(spec.step, 1, "frame_step");
@@ -340,55 +335,28 @@ void infer_stft(InferContext& c) {
     c.check(c.dtype(2) == c.dtype(0), "a window of the signal's type is expected, found {}", info(c.dtype(2)).name);
     c.same(c.shape(2)[0], spec.length, "the length of the window and of a frame");
   }
-  c.output(0, c.dtype(0), {c.shape(0)[0], spec.frames, spec.bins, 2});
-}
-
-void define_stft(DefineContext& c) {
-  const StftSpec spec = resolve_stft(c);
-  const Operand x = c.in(0), y = c.out(0);
-  const Angles angles(c, info(x.dtype).compute, spec.length);
-  NestBuilder nest("stft");
-  const Expr batch = nest.parallel(y.shape[0]), frame = nest.parallel(spec.frames), bin = nest.parallel(spec.bins);
-  const Expr n = nest.reduce(spec.length);
-  Complex element = complex_at(x, {batch, frame * spec.step + n, 0});
-  if (c.has_input(2)) {
-    const Scalar weight = c.in(2).compute({n});
-    element = {element.real * weight, element.imaginary * weight};
-  }
-  const Complex term = angles.turned(element, n * bin, true);
-  nest.store(y, {batch, frame, bin, 0}, nest.accumulate(ReduceKind::sum, term.real));
-  nest.store(y, {batch, frame, bin, 1}, nest.accumulate(ReduceKind::sum, term.imaginary));
-  c.emit(std::move(nest));
-}
-
-// The frames of a signal: y[b, f, n * parts + p] = x[b, f * step + n, p].
-void infer_frames(InferContext& c) {
-  const Shape& signal = c.shape(0);
-  const Expr step = given_number(c, 1, "frame_step"), length = c.integer("frame_length");
-  c.at_least(step, 1, "frame_step");
-  c.at_least(signal[1], length, "a frame may not be longer than the signal");
-  c.output(0, c.dtype(0), {signal[0], floor_div(signal[1] - length, max(step, 1)) + 1, length * signal[2]});
+  c.output(0, info(c.dtype(0)).compute, {c.shape(0)[0], spec.frames, spec.length, c.shape(0)[2]});
 }
 
 void define_frames(DefineContext& c) {
   const Operand x = c.in(0);
-  const Expr step = given_number(c, 1, "frame_step"), parts = x.shape[2];
+  const StftSpec spec = resolve_stft(c);
   c.elementwise([&](const std::vector<Expr>& out) {
-    return x({out[0], out[1] * step + floor_div(out[2], parts), mod(out[2], parts)});
+    const Scalar element = x.compute({out[0], out[1] * spec.step + out[2], out[3]});
+    return c.has_input(2) ? element * c.in(2).compute({out[2]}) : element;
   });
 }
 
-// What the transform of a frame is as a matrix, its window included; nothing where it is none, or too large.
+// The transform of a frame as a matrix, its window included; nothing if it is not one, or too large.
 std::optional<TransformMatrix> stft_matrix(const NodeReader& c) {
   if (c.dtype(0) != DType::float32 || !is_number(c, 1) || !is_number(c, 3) || c.rank(0) != 3) return std::nullopt;
   if (c.has_input(2) && (c.constant(2) == nullptr || c.dtype(2) != DType::float32)) return std::nullopt;
   const StftSpec spec = resolve_stft(c);
-  const std::optional<int64_t> length = spec.length.constant(), bins = spec.bins.constant();
-  const std::optional<int64_t> parts = c.shape(0)[2].constant();
-  if (!length || !bins || !parts || *length < 1 || *parts < 1 || *parts > 2) return std::nullopt;
+  const std::optional<int64_t> length = spec.length.constant(), parts = c.shape(0)[2].constant();
+  if (!length || !parts || *length < 1 || *parts < 1 || *parts > 2) return std::nullopt;
   if (c.has_input(2) && c.constant(2)->size() != *length) return std::nullopt;
-  const TransformMatrix matrix{*length, *length, *parts, *bins};
-  return matrix.is_small() ? std::optional(matrix) : std::nullopt;
+  const TransformMatrix matrix{*length, *length, *parts, c.integer("onesided", 1) != 0 ? *length / 2 + 1 : *length};
+  return matrix.is_small(most_stft_elements) ? std::optional(matrix) : std::nullopt;
 }
 
 void expand_stft(ExpandContext& c) {
@@ -399,12 +367,19 @@ void expand_stft(ExpandContext& c) {
     return c.give(0, c.add("STFT", {signal, c.in(1), c.in(2), c.in(3)}, {one_sided}));
   }
   const std::optional<TransformMatrix> matrix = stft_matrix(c);
-  if (!matrix) return c.give_row(internal_domain, "STFT", {c.in(0), c.in(1), c.in(2), c.in(3)}, {one_sided});
+  if (!matrix) {
+    Value* const frames = c.add_row(internal_domain, "Frames", {c.in(0), c.in(1), c.in(2), c.in(3)}, 1)[0];
+    Value* y =
+        c.add_row(internal_domain, "DFT", {frames, nullptr, c.integers({2})}, 1, {one_sided, {"takes_complex", 1}})[0];
+    if (info(c.dtype(0)).compute != c.dtype(0)) y = c.add("CastLike", {y, c.in(0)});
+    return c.give(0, y);
+  }
   const std::vector<double> window = c.has_input(2) ? c.NodeReader::constant(2)->as_double() : std::vector<double>{};
   const auto weight = [&](int64_t n) { return window.empty() ? 1.0 : window[static_cast<size_t>(n)]; };
-  Value* const frames =
-      c.add_row(internal_domain, "Frames", {c.in(0), c.in(1)}, 1, {{"frame_length", matrix->length}})[0];
-  Value* const y = c.add("MatMul", {frames, c.constant(matrix->values(weight))});
+  Value* const length = c.constant(Tensor::of(DType::int64, {}, std::vector{matrix->length}));
+  Value* const frames = c.add_row(internal_domain, "Frames", {c.in(0), c.in(1), nullptr, length}, 1)[0];
+  Value* const y =
+      c.add("MatMul", {with_last_dims(c, frames, 2, {matrix->rows()}), c.constant(matrix->values(weight))});
   c.give(0, with_last_dims(c, y, 2, {matrix->bins, 2}));
 }
 
@@ -421,7 +396,7 @@ void infer_mel_weight_matrix(InferContext& c) {
            {floor_div(length, 2) + 1, bins});
 }
 
-// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2, where the
+// Column i is a triangle over the bins of the spectrum: 0 at corner i, 1 at corner i + 1, 0 at corner i + 2. The
 // corners are equally far apart in mel(f) = 2595 log10(1 + f / 700).
 void define_mel_weight_matrix(DefineContext& c) {
   const Operand y = c.out(0);
@@ -450,13 +425,14 @@ void define_mel_weight_matrix(DefineContext& c) {
   });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
     {.domain = "", .name = "DFT", .expand = expand_dft},
-    {internal_domain, "DFT", infer_dft, define_dft},
+    {internal_domain, "DFT", infer_dft, define_dft, unchanged},
     {.domain = "", .name = "STFT", .expand = expand_stft},
-    {internal_domain, "STFT", infer_stft, define_stft},
-    {internal_domain, "Frames", infer_frames, define_frames},
-    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix},
+    {internal_domain, "Frames", infer_frames, define_frames, unchanged},
+    {"", "MelWeightMatrix", infer_mel_weight_matrix, define_mel_weight_matrix, unchanged},
 };
 
 }  // namespace

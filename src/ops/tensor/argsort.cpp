@@ -17,7 +17,7 @@ constexpr int64_t longest_compared = 8192;
 
 size_t axis_of(const NodeReader& c) { return c.axis(c.integer("axis"), c.rank(0)); }
 
-// x, and how many positions of each line are wanted: all, where that is not given.
+// x, and how many positions of each line are wanted: all, if that is not given.
 void infer_argsort(InferContext& c) {
   Shape shape = c.shape(0);
   Expr& count = shape[axis_of(c)];
@@ -57,7 +57,7 @@ void define_argsort(DefineContext& c) {
   c.emit(std::move(nest));
 }
 
-constexpr OpRow rows[] = {{internal_domain, "ArgSort", infer_argsort, define_argsort}};
+constexpr OpRow rows[] = {{internal_domain, "ArgSort", infer_argsort, define_argsort, StorageRule::unchanged}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/families.h"
+#include "support/count_text.h"
 #include "support/list_text.h"
 
 namespace onnxc {
@@ -19,7 +20,8 @@ std::vector<size_t> permutation(const NodeReader& c) {
   std::sort(sorted.begin(), sorted.end());
   std::vector<int64_t> identity(rank);
   std::iota(identity.begin(), identity.end(), 0);
-  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} axes is expected", list_text(order), rank);
+  c.check(sorted == identity, "attribute 'perm' is [{}]; a permutation of {} is expected", list_text(order),
+          counted(rank, "axis"));
   return {order.begin(), order.end()};
 }
 
@@ -75,18 +77,19 @@ void define_concat(DefineContext& c) {
   }
 }
 
-// The extents of a Split's outputs along its axis: given, or equal parts of which the last may be smaller (18).
+// The extents of a Split's outputs along its axis: given, or equal parts; the last may be smaller (18).
 std::vector<Expr> split_extents(const NodeReader& c, const Expr& extent) {
   auto given = c.integers_from(1, "split");
   size_t outputs = c.output_count();
   if (given) {
-    c.check(given->size() == outputs, "{} parts are given for {} outputs", given->size(), outputs);
+    c.check(given->size() == outputs, "{} given for {}", counted_are(given->size(), "part"),
+            counted(outputs, "output"));
     for (const Expr& part : *given) c.check(!proven_less(part, 0), "a part of {} elements", part.to_string());
     return *given;
   }
   if (c.has_attribute("num_outputs"))
-    c.check(c.integer("num_outputs") == static_cast<int64_t>(outputs), "attribute 'num_outputs' is {} for {} outputs",
-            c.integer("num_outputs"), outputs);
+    c.check(c.integer("num_outputs") == static_cast<int64_t>(outputs), "attribute 'num_outputs' is {} for {}",
+            c.integer("num_outputs"), counted(outputs, "output"));
   auto count = static_cast<int64_t>(outputs);
   Expr part = ceil_div(extent, count);
   std::vector<Expr> parts(outputs, part);
@@ -170,7 +173,7 @@ void infer_tile(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
-// Of an axis without elements nothing is read.
+// Nothing is read of an axis without elements.
 Expr divisor_of(const Expr& extent) { return extent.is_constant(0) ? Expr(1) : extent; }
 
 void define_tile(DefineContext& c) {
@@ -251,16 +254,17 @@ void define_space_to_depth(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Transpose", infer_transpose, define_transpose},
-    {"", "Concat", infer_concat, define_concat, follows},
-    {"", "Split", infer_split, define_split, follows},
-    {"", "Expand", infer_expand, define_expand, follows},
-    {"", "Tile", infer_tile, define_tile, follows},
-    {"", "Trilu", infer_trilu, define_trilu},
-    {"", "DepthToSpace", infer_depth_to_space, define_depth_to_space},
-    {"", "SpaceToDepth", infer_space_to_depth, define_space_to_depth},
+    {"", "Transpose", infer_transpose, define_transpose, moves},
+    {"", "Concat", infer_concat, define_concat, moves, follows},
+    {"", "Split", infer_split, define_split, moves, follows},
+    {"", "Expand", infer_expand, define_expand, moves, follows},
+    {"", "Tile", infer_tile, define_tile, moves, follows},
+    {"", "Trilu", infer_trilu, define_trilu, unchanged},
+    {"", "DepthToSpace", infer_depth_to_space, define_depth_to_space, moves},
+    {"", "SpaceToDepth", infer_space_to_depth, define_space_to_depth, moves},
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Operators that read or write at places that a tensor holds.
 //
-// An index counts from the end where it is negative. One that is out of range is the caller's mistake; it never leaves
-// the tensor: gathers read the nearest element, scatters leave the update out.
+// An index counts from the end if it is negative. One that is out of range is the caller's mistake; it never leaves the
+// tensor: gathers read the nearest element, scatters leave the update out.
 #include <algorithm>
+
+#include "support/count_text.h"
 
 #include "ops/families.h"
 
@@ -16,7 +18,7 @@ Expr index_at(NestBuilder& nest, const Operand& indices, const std::vector<Expr>
   return nest.let(scalar::select(is_negative, value + scalar::index(extent), value));
 }
 
-// Of an axis that holds something: not_empty says so.
+// For an axis that holds something: not_empty says so.
 Expr clamped(const Expr& index, const Expr& extent) { return max(min(index, extent - 1), 0); }
 constexpr std::string_view no_empty_axis = "an axis that is indexed must have elements";
 
@@ -93,7 +95,7 @@ size_t tuple_length(const NodeReader& c, size_t batch) {
   c.check(length.has_value(), "the last dim of the indices must be known when the model is compiled, found {}",
           c.shape(1).back().to_string());
   c.check(*length >= 1 && *length + static_cast<int64_t>(batch) <= static_cast<int64_t>(c.rank(0)),
-          "index tuples of {} for data of rank {} with {} batch dims", *length, c.rank(0), batch);
+          "index tuples of {} for data of rank {} with {}", *length, c.rank(0), counted(batch, "batch dim"));
   return static_cast<size_t>(*length);
 }
 
@@ -179,7 +181,18 @@ StoreKind reduction_of(const NodeReader& c) {
   if (reduction == "mul") return StoreKind::multiply;
   if (reduction == "min") return StoreKind::minimum;
   if (reduction == "max") return StoreKind::maximum;
-  c.fail("reduction '{}' is none of none, add, mul, min, max", reduction);
+  c.fail("reduction must be one of none, add, mul, min, max, found '{}'", reduction);
+}
+
+// An update of y. On truths "add" and "max" are or, "mul" and "min" are and: an update that decides the result is put
+// in its place, and any other leaves it.
+void store_update(const NodeReader& c, NestBuilder& nest, const Operand& y, const std::vector<Expr>& destination,
+                  const Scalar& update, const Scalar& inside) {
+  const StoreKind kind = reduction_of(c);
+  if (y.dtype != DType::boolean || kind == StoreKind::assign) return nest.store(y, destination, update, kind, inside);
+  const bool decides = kind == StoreKind::add || kind == StoreKind::maximum;
+  nest.store(y, destination, scalar::constant(DType::boolean, decides ? 1 : 0), StoreKind::assign,
+             both(inside, decides ? update : scalar::unary(ScalarOp::logical_not, update)));
 }
 
 // The output begins as the data.
@@ -216,7 +229,7 @@ void define_scatter_elements(DefineContext& c) {
   destination[axis] = index_at(nest, indices, place, y.shape[axis]);
   Scalar inside;
   for (size_t i = 0; i < y.rank(); ++i) inside = both(inside, within(destination[i], y.shape[i]));
-  nest.store(y, destination, updates(place), reduction_of(c), inside);
+  store_update(c, nest, y, destination, updates(place), inside);
   c.emit(std::move(nest));
 }
 
@@ -252,7 +265,7 @@ void define_scatter_nd(DefineContext& c) {
     inside = both(inside, within(destination.back(), y.shape[k]));
   }
   append(destination, slice);
-  nest.store(y, destination, updates(source), reduction_of(c), inside);
+  store_update(c, nest, y, destination, updates(source), inside);
   c.emit(std::move(nest));
 }
 
@@ -280,8 +293,8 @@ void infer_tensor_scatter(InferContext& c) {
   c.output(0, c.dtype(0), cache);
 }
 
-// y[b, ..., t, ...] = update[b, ..., t - w[b], ...] where it has that place, counted modulo the places of the cache in
-// the circular mode; else the cache's element.
+// y[b, ..., t, ...] = update[b, ..., t - w[b], ...] if it has that place, counted modulo the places of the cache in the
+// circular mode; else the cache's element.
 void define_tensor_scatter(DefineContext& c) {
   const Operand cache = c.in(0), update = c.in(1), y = c.out(0);
   const size_t axis = c.axis(c.integer("axis", -2), cache.rank());
@@ -319,8 +332,8 @@ void infer_one_hot(InferContext& c) {
   c.output(0, c.dtype(2), shape);
 }
 
-// y[..., k, ...] = k is the index, counted from the end where it is negative, ? on : off. An index outside of
-// [-depth, depth) matches nothing.
+// y[..., k, ...] = k is the index, counted from the end if it is negative, ? on : off. An index outside of [-depth,
+// depth) matches nothing.
 void define_one_hot(DefineContext& c) {
   Operand indices = c.in(0), values = c.in(2), y = c.out(0);
   size_t axis = one_hot_axis(c);
@@ -339,17 +352,18 @@ void define_one_hot(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Gather", infer_gather, define_gather},
-    {"", "GatherElements", infer_gather_elements, define_gather_elements},
-    {"", "GatherND", infer_gather_nd, define_gather_nd},
-    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence},
-    {"", "Scatter", infer_scatter_elements, define_scatter_elements},
-    {"", "ScatterElements", infer_scatter_elements, define_scatter_elements},
-    {"", "ScatterND", infer_scatter_nd, define_scatter_nd},
-    {"", "TensorScatter", infer_tensor_scatter, define_tensor_scatter},
-    {"", "OneHot", infer_one_hot, define_one_hot},
+    {"", "Gather", infer_gather, define_gather, unchanged},
+    {"", "GatherElements", infer_gather_elements, define_gather_elements, unchanged},
+    {"", "GatherND", infer_gather_nd, define_gather_nd, unchanged},
+    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence, unchanged},
+    {"", "Scatter", infer_scatter_elements, define_scatter_elements, unchanged},
+    {"", "ScatterElements", infer_scatter_elements, define_scatter_elements, unchanged},
+    {"", "ScatterND", infer_scatter_nd, define_scatter_nd, unchanged},
+    {"", "TensorScatter", infer_tensor_scatter, define_tensor_scatter, unchanged},
+    {"", "OneHot", infer_one_hot, define_one_hot, unchanged},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
+#include "support/count_text.h"
 #include "support/limits.h"
 
 namespace onnxc {
@@ -14,8 +15,8 @@ void define_reshape(DefineContext& c) {
   c.elementwise([&](const std::vector<Expr>& i) { return reshaped(i); });
 }
 
-// What a run computes the dims from of which only it knows whether they are 0 (copy), -1 (what is left) or a size. A
-// dim that cannot be is -1, which the binding refuses.
+// The elements from which a run computes dims; only the run knows whether they are 0 (copy), -1 (what is left) or a
+// size. A dim that cannot be is -1, which the binding refuses.
 void bind_open_dims(DefineContext& c, const std::vector<Expr>& wanted) {
   const Shape& from = c.shape(0);
   const bool zero_is_zero = c.integer("allowzero", 0) != 0;
@@ -55,15 +56,15 @@ Expr quotient(const Expr& total, const Expr& known) {
   return exact_quotient(total, known).value_or(floor_div(total, known));
 }
 
-// Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then.
-// Where the -1 stands for a constant by the sizes' algebra, [T, B, 64] by [T*B, -1], a run that would have to copy is
-// refused: what follows, a matrix product with weights, needs that constant, and no other run has it. Without a -1
+// Sets the dim that stands for -1, in whose place is 1. Dims that a run may find to be 0 copy the input's dim then. If
+// the -1 stands for a constant by the sizes' algebra, [T, B, 64] by [T*B, -1], a run that would have to copy is
+// refused. The next node, a matrix product with weights, needs that constant, and no other run has it. Without a -1
 // nothing is done: the dim that was copied would have to be 0 as well.
 Shape with_inferred_dim(InferContext& c, const Shape& from, Shape shape, size_t inferred) {
   const Expr total = product(from);
   const std::optional<Expr> rest = exact_quotient(total, product(shape));
   const bool refuses = rest && rest->constant();
-  Expr is_full = 1;  // 0 where a dim copies
+  Expr is_full = 1;  // 0 if a dim copies
   for (size_t i = 0; i < shape.size(); ++i) {
     if (i == inferred || proven_at_least(shape[i], 1)) continue;
     const Expr copied = i < from.size() ? from[i] : Expr(0);
@@ -77,9 +78,8 @@ Shape with_inferred_dim(InferContext& c, const Shape& from, Shape shape, size_t 
       is_full *= is_set;
     }
   }
-  if (!is_full.is_constant(1))
-    c.at_least(product(shape), 1, "what -1 stands for does not follow where another dim is 0");
-  // `rest` times the dims that were asked for is the input's size: where one of them is 0 the input is empty, and so is
+  if (!is_full.is_constant(1)) c.at_least(product(shape), 1, "what -1 stands for does not follow if another dim is 0");
+  // `rest` times the dims that were asked for is the input's size: if one of them is 0 the input is empty, and so is
   // the output.
   shape[inferred] = rest ? *rest * is_full : quotient(total, product(shape));
   return shape;
@@ -123,8 +123,8 @@ void infer_reshape(InferContext& c) {
       shape = with_inferred_dim(c, from, std::move(shape), *inferred);
   }
   c.same(total, product(shape),
-         fmt::format("{} elements of the input {} cannot take the shape {}", total.to_string(), to_string(from),
-                     to_string(*wanted)));
+         fmt::format("{} of the input {} cannot take the shape {}", counted(total.to_string(), "element"),
+                     to_string(from), to_string(*wanted)));
   c.output(0, c.dtype(0), shape);
 }
 
@@ -152,7 +152,7 @@ void define_unsqueeze(DefineContext& c) {
   define_reshape(c);
 }
 
-// Each axis that a run names must be 1: all of them where as many different ones are named as there are.
+// Each axis that a run names must be 1: all of them if as many different ones are named as there are.
 void guard_ones(InferContext& c, const std::vector<Expr>& axes) {
   const Shape& shape = c.shape(0);
   const std::vector<Expr> listed =
@@ -161,7 +161,7 @@ void guard_ones(InferContext& c, const std::vector<Expr>& axes) {
     c.same(listed[axis] * (shape[axis] - 1), 0, "an axis that is squeezed must be 1");
 }
 
-// The axes of one element, where no list names any. The rank follows from them, so that no other may be 1 in a run.
+// The axes of one element, if no list names any. The rank follows from them, so that no other may be 1 in a run.
 std::vector<size_t> axes_of_one(InferContext& c) {
   const Shape& shape = c.shape(0);
   std::vector<size_t> axes;
@@ -183,7 +183,8 @@ void infer_squeeze(InferContext& c) {
   std::optional<std::vector<Expr>> given = c.integers_from(1, "axes");
   std::vector<size_t> axes;
   if (given && any_unknown(*given)) {
-    c.check(given->size() <= from.size(), "{} axes are named for a tensor of rank {}", given->size(), from.size());
+    c.check(given->size() <= from.size(), "{} named for a tensor of rank {}", counted_are(given->size(), "axis"),
+            from.size());
     guard_axes(c, *given, from.size());
     guard_ones(c, *given);
     return output_of_rank(c, c.dtype(0), from.size() - given->size(), product(from));
@@ -205,7 +206,7 @@ void infer_unsqueeze(InferContext& c) {
   c.check(given.has_value(), "the axes are missing");
   const Shape& from = c.shape(0);
   const auto most_axes = static_cast<size_t>(Limits::max_rank);
-  c.check(given->size() <= most_axes, "{} axes are added; a tensor may have {}", given->size(), most_axes);
+  c.check(given->size() <= most_axes, "{} added; a tensor may have {}", counted_are(given->size(), "axis"), most_axes);
   if (any_unknown(*given)) {
     guard_axes(c, *given, from.size() + given->size());
     return output_of_rank(c, c.dtype(0), from.size() + given->size(), product(from));
@@ -218,11 +219,13 @@ void infer_unsqueeze(InferContext& c) {
   c.output(0, c.dtype(0), shape);
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Reshape", infer_reshape, define_reshape_to},
-    {"", "Flatten", infer_flatten, define_reshape},
-    {"", "Squeeze", infer_squeeze, define_squeeze},
-    {"", "Unsqueeze", infer_unsqueeze, define_unsqueeze},
+    {"", "Reshape", infer_reshape, define_reshape_to, moves},
+    {"", "Flatten", infer_flatten, define_reshape, moves},
+    {"", "Squeeze", infer_squeeze, define_squeeze, moves},
+    {"", "Unsqueeze", infer_unsqueeze, define_unsqueeze, moves},
 };
 
 }  // namespace

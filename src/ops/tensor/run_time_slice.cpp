@@ -4,6 +4,7 @@
 
 #include "ops/elementwise/elementwise.h"
 #include "ops/run_time_axes.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -22,8 +23,8 @@ Cuts read_cuts(const NodeReader& c) {
   if (c.has_input(3)) cuts.axes = c.needed_elements(3, "axes");
   if (c.has_input(4)) cuts.steps = c.needed_elements(4, "steps");
   c.check(cuts.ends.size() == count && cuts.axes.size() == count && cuts.steps.size() == count,
-          "starts, ends, axes and steps have {}, {}, {} and {} values; as many of each are expected", count,
-          cuts.ends.size(), cuts.axes.size(), cuts.steps.size());
+          "starts, ends, axes and steps have {}, {}, {} and {}; as many of each are expected", count, cuts.ends.size(),
+          cuts.axes.size(), counted(cuts.steps.size(), "value"));
   return cuts;
 }
 

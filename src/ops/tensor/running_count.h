@@ -9,7 +9,7 @@ namespace onnxc {
 // ir/loops/running_fold.h has it.
 Operand running_count(DefineContext& c, const Expr& extent, const std::function<Scalar(const Expr& i)>& chosen);
 
-// The last of the counts, 0 where there is none.
+// The last of the counts, 0 if there is none.
 Scalar total(const Operand& counts);
 
 // The place of a chosen element among those chosen.

@@ -59,13 +59,13 @@ void define_non_zero(DefineContext& c) {
 
 // ---------------------------------------------------------------------------------------------------- Compress
 
-// The input along the attribute 'axis'; as one vector where there is none.
+// The input along the attribute 'axis'; as one vector if there is none.
 std::optional<size_t> chosen_axis(const NodeReader& c) {
   if (!c.has_attribute("axis")) return std::nullopt;
   return c.axis(c.integer("axis"), c.rank(0));
 }
 
-// How many are chosen, where the condition is a constant that is not longer than the axis.
+// How many are chosen, if the condition is a constant that is not longer than the axis.
 std::optional<int64_t> known_count(const InferContext& c, const Expr& extent) {
   const Tensor* condition = c.constant(1);
   if (condition == nullptr || !proven_at_least(extent, condition->size())) return std::nullopt;
@@ -104,7 +104,7 @@ void define_compress(DefineContext& c) {
 
 // ------------------------------------------------------------------------------------------------------ Unique
 
-// The input as slices along an axis: [outer, extent, inner], of which slice i is all [_, i, _].
+// The input as slices along an axis: [outer, extent, inner]; slice i is all [_, i, _].
 struct Slices {
   Operand data;  // of rank 3
   Expr count() const { return data.shape[1]; }
@@ -138,7 +138,7 @@ void infer_unique(InferContext& c) {
   c.output(3, DType::int64, {count});
 }
 
-// Where slices i and j first differ, as a position in row-major order of a slice; 0 where they do not.
+// The first place at which slices i and j differ, as a position in row-major order of a slice; 0 if they are equal.
 Operand first_difference(DefineContext& c, const Slices& slices) {
   const Shape& shape = slices.data.shape;
   Operand places = c.temporary("first_difference", DType::int64, {slices.count(), slices.count()});
@@ -201,7 +201,7 @@ Operand places_in_result(DefineContext& c, const Slices& slices, const SliceOrde
     Expr j = nest.reduce(slices.count());
     auto [a, b] = order.deciding(nest, j, i);
     Scalar is_first = equal_to(firsts({j}), scalar::index(j));
-    // Of several NaN, each unique, the earlier ones stand before.
+    // Several NaN are each unique, and the earlier ones stand before.
     Scalar is_before = ascending(a, b);
     if (is_floating(a.dtype())) {
       Scalar are_nan = both(scalar::unary(ScalarOp::is_nan, a), scalar::unary(ScalarOp::is_nan, b));
@@ -220,7 +220,7 @@ void bind_unique_count(DefineContext& c, const Operand& counts) {
   c.bind({count}, {total(counts)});
 }
 
-// Of each slice the first that equals it, and its place among the unique ones.
+// For each slice the first that equals it, and its place among the unique ones.
 struct UniquePlaces {
   Operand firsts, places;
   Scalar is_first(const Expr& i) const { return equal_to(firsts({i}), scalar::index(i)); }
@@ -235,7 +235,7 @@ UniquePlaces compared_places(DefineContext& c, const Slices& slices) {
   return unique;
 }
 
-// The same of elements, by their order: equal ones stand behind each other then, the first of them first.
+// The same of elements, by their order: equal ones stand next to each other then, the first of them first.
 UniquePlaces ordered_places(DefineContext& c, const Operand& x, const Operand& order) {
   const Expr extent = x.shape[0];
   const Operand begin_marks = c.temporary("begins", DType::boolean, {extent});
@@ -328,8 +328,7 @@ void expand_unique(ExpandContext& c) {
 
 // -------------------------------------------------------------------------------------------------------- TopK
 
-// The order of the elements, and the elements in it. Of equal ones the first comes first, and NaN counts as the
-// largest.
+// The order of the elements, and the elements in it. Equal elements keep their order, and NaN counts as the largest.
 void expand_top_k(ExpandContext& c) {
   const auto axis = static_cast<int64_t>(c.axis(c.integer("axis", -1), c.rank(0)));
   Value* const k = c.version() < 10 ? c.integers({c.integer("k")}) : c.in(1);
@@ -339,12 +338,14 @@ void expand_top_k(ExpandContext& c) {
   c.give(1, order);
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "NonZero", infer_non_zero, define_non_zero},
-    {"", "Compress", infer_compress, define_compress},
+    {"", "NonZero", infer_non_zero, define_non_zero, unchanged},
+    {"", "Compress", infer_compress, define_compress, unchanged},
     {.domain = "", .name = "Unique", .expand = expand_unique},
-    {internal_domain, "Unique", infer_unique, define_unique_slices},
-    {internal_domain, "UniqueElements", infer_unique, define_unique_elements},
+    {internal_domain, "Unique", infer_unique, define_unique_slices, unchanged},
+    {internal_domain, "UniqueElements", infer_unique, define_unique_elements, unchanged},
     {.domain = "", .name = "TopK", .expand = expand_top_k},
 };
 

@@ -21,7 +21,7 @@ void store_scalars(DefineContext& c, const std::vector<Expr>& values) {
 
 // ------------------------------------------------------------------------------------------------ Shape and Size
 
-// Dims `start` to `end` (attributes since version 15), counted from the end where negative, cut to the rank.
+// Dims `start` to `end` (attributes since version 15), counted from the end if negative, cut to the rank.
 Shape dims_asked_for(const NodeReader& node) {
   auto rank = static_cast<int64_t>(node.rank(0));
   auto position = [&](std::string_view attribute, int64_t otherwise) {
@@ -93,7 +93,7 @@ Expr floating_range_length(const InferContext& c, double start, double limit, do
   return static_cast<int64_t>(length);
 }
 
-// The length, where it follows from shapes or constants.
+// The length, if it follows from shapes or constants.
 std::optional<Expr> range_length(const InferContext& c) {
   std::vector<Expr> integers;
   std::vector<double> numbers;
@@ -149,7 +149,7 @@ void infer_eye_like(InferContext& c) {
   c.output(0, dtype, c.shape(0));
 }
 
-// Ones on diagonal k: above the main one where k is positive.
+// Ones on diagonal k: above the main one if k is positive.
 void define_eye_like(DefineContext& c) {
   DType dtype = c.out(0).dtype;
   Expr k = c.integer("k", 0);
@@ -158,12 +158,14 @@ void define_eye_like(DefineContext& c) {
   });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "Shape", infer_shape, define_shape},
-    {"", "Size", infer_size, define_size},
-    {"", "ConstantOfShape", infer_constant_of_shape, define_constant_of_shape},
-    {"", "Range", infer_range, define_range},
-    {"", "EyeLike", infer_eye_like, define_eye_like},
+    {"", "Shape", infer_shape, define_shape, unchanged},
+    {"", "Size", infer_size, define_size, unchanged},
+    {"", "ConstantOfShape", infer_constant_of_shape, define_constant_of_shape, unchanged},
+    {"", "Range", infer_range, define_range, unchanged},
+    {"", "EyeLike", infer_eye_like, define_eye_like, unchanged},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/run_time_axes.h"
 #include "ops/tensor/run_time_slice.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -16,8 +17,8 @@ struct SliceAxis {
   Expr count;
 };
 
-// An index given from either end: negative ones count from the end. Where the sign is not proven (`D - 3`, `-(D//2)`,
-// or what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
+// An index given from either end: negative ones count from the end. If the sign is not proven (`D - 3`, `-(D//2)`, or
+// what only a run knows) the index is first brought into [least, extent], so that nothing can overflow.
 Expr from_either_end(const Expr& index, const Expr& extent, const Expr& least) {
   if (proven_less(index, 0)) return index + extent;
   if (proven_at_least(index, 0)) return index;
@@ -57,8 +58,8 @@ std::vector<SliceAxis> slice_axes(const NodeReader& c) {
   if (auto given = c.integers_from(3, "axes")) given_axes = *given;
   if (auto given = c.integers_from(4, "steps")) steps = *given;
   c.check(ends->size() == starts->size() && given_axes.size() == starts->size() && steps.size() == starts->size(),
-          "starts, ends, axes and steps have {}, {}, {} and {} values; as many of each are expected", starts->size(),
-          ends->size(), given_axes.size(), steps.size());
+          "starts, ends, axes and steps have {}, {}, {} and {}; as many of each are expected", starts->size(),
+          ends->size(), given_axes.size(), counted(steps.size(), "value"));
   std::vector<SliceAxis> result;
   for (const Expr& extent : from) result.push_back({0, 1, extent});
   std::vector<size_t> axes = c.axes(given_axes, from.size());
@@ -105,8 +106,8 @@ Padding padding_of(const NodeReader& c) {
   const bool are_decided_by_run = given && any_unknown(*given);
   if (given && !are_decided_by_run) axes = c.axes(*given, rank);
   const size_t count = given ? given->size() : rank;
-  c.check(pads->size() == 2 * count, "{} pads are given; {} are expected, begin and end of each axis", pads->size(),
-          2 * count);
+  c.check(pads->size() == 2 * count, "{} given; {} are expected, begin and end of each axis",
+          counted_are(pads->size(), "pad"), 2 * count);
   Padding padding{std::vector<Expr>(rank), std::vector<Expr>(rank)};
   if (are_decided_by_run) {
     for (size_t axis = 0; axis < rank; ++axis)
@@ -123,7 +124,7 @@ Padding padding_of(const NodeReader& c) {
   return padding;
 }
 
-// What negative pads leave of an axis; the other pads repeat elements of this part alone.
+// The part of an axis that negative pads leave; the other pads repeat only elements of this part.
 struct KeptPart {
   Expr begin, extent;
 };
@@ -141,7 +142,7 @@ bool are_axes_of_run(const NodeReader& c) {
 void infer_pad(InferContext& c) {
   std::string mode = c.text("mode", "constant");
   c.check(mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap",
-          "mode '{}' is none of constant, reflect, edge, wrap", mode);
+          "mode must be one of constant, reflect, edge, wrap, found '{}'", mode);
   if (are_axes_of_run(c)) guard_axes(c, *c.integers_from(3, "axes"), c.rank(0));
   Padding padding = padding_of(c);
   Shape shape;
@@ -204,10 +205,11 @@ void define_pad(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Slice", infer_slice, define_slice, follows},
-    {"", "Pad", infer_pad, define_pad, follows},
+    {"", "Slice", infer_slice, define_slice, moves, follows},
+    {"", "Pad", infer_pad, define_pad, moves, follows},
 };
 
 }  // namespace

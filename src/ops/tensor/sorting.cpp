@@ -57,7 +57,7 @@ class Runs {
     const Expr is_right = mod(floor_div(place, length_), 2);
     const Expr other = pair + (1 - is_right) * length_, others = min(max(extent_ - other, 0), length_);
     const Scalar own = lines_.values.compute(at);
-    // Of equal elements those of the left run stand before.
+    // Among equal elements those of the left run stand before.
     Expr before = 0;
     for (int64_t step = length_; step > 0; step /= 2) {
       const Expr tried = before + step;
@@ -99,7 +99,7 @@ Scalar comes_before(const Precedes& precedes, const Scalar& a, const Scalar& b, 
 }
 
 SortedLines sort_lines(DefineContext& c, const Operand& x, size_t axis, const Precedes& precedes) {
-  internal_check(x.shape[axis].constant().has_value(), "a line of unknown extent is to be sorted");
+  internal_check(x.shape[axis].constant().has_value(), "a line of unknown extent would be sorted");
   return Runs(c, x, axis, precedes).lines();
 }
 

@@ -1,6 +1,8 @@
 // TfIdfVectorizer (ONNX 9): how often each n-gram of a list stands in a sequence.
 #include <algorithm>
 
+#include "support/count_text.h"
+
 #include "ops/families.h"
 
 namespace onnxc {
@@ -13,7 +15,7 @@ struct TfIdfSpec {
   int64_t size;  // of the output
   bool counts_once, weighs;
 
-  // The n-grams of length n: where they begin in the pool, and how many there are.
+  // The n-grams of length n: their beginning in the pool, and how many there are.
   int64_t first(int64_t n) const { return starts[static_cast<size_t>(n - 1)]; }
   int64_t end(int64_t n) const { return n < std::ssize(starts) ? starts[static_cast<size_t>(n)] : std::ssize(pool); }
   int64_t count(int64_t n) const { return (end(n) - first(n)) / n; }
@@ -21,7 +23,7 @@ struct TfIdfSpec {
 
 TfIdfSpec resolve_tf_idf(const NodeReader& c) {
   const std::string mode = c.text("mode", "");
-  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode '{}' is none of TF, IDF, TFIDF", mode);
+  c.check(mode == "TF" || mode == "IDF" || mode == "TFIDF", "mode must be one of TF, IDF, TFIDF, found '{}'", mode);
   TfIdfSpec spec{c.integers("pool_int64s"),
                  c.integers("ngram_counts"),
                  c.integers("ngram_indexes"),
@@ -33,26 +35,26 @@ TfIdfSpec resolve_tf_idf(const NodeReader& c) {
                  mode == "IDF",
                  mode != "TF"};
   c.check(1 <= spec.shortest && spec.shortest <= spec.longest && spec.longest <= std::ssize(spec.starts),
-          "attributes 'min_gram_length' {} and 'max_gram_length' {} do not fit 'ngram_counts' of {} lengths",
-          spec.shortest, spec.longest, spec.starts.size());
+          "attributes 'min_gram_length' {} and 'max_gram_length' {} do not fit 'ngram_counts' of {}", spec.shortest,
+          spec.longest, counted(spec.starts.size(), "length"));
   c.check(spec.skips >= 0 && spec.skips <= INT32_MAX, "attribute 'max_skip_count' is {}", spec.skips);
   int64_t grams = 0, begin = 0;
   for (int64_t n = 1; n <= std::ssize(spec.starts); ++n) {
     c.check(spec.first(n) == begin && spec.end(n) >= begin && spec.end(n) <= std::ssize(spec.pool) &&
                 (spec.end(n) - begin) % n == 0,
-            "attribute 'ngram_counts' does not divide the pool of {} numbers into n-grams of length {}",
-            spec.pool.size(), n);
+            "attribute 'ngram_counts' does not divide the pool of {} into n-grams of length {}",
+            counted(spec.pool.size(), "number"), n);
     grams += spec.count(n);
     begin = spec.end(n);
   }
-  c.check(grams == std::ssize(spec.coordinates), "attribute 'ngram_indexes' has {} values for {} n-grams",
-          spec.coordinates.size(), grams);
+  c.check(grams == std::ssize(spec.coordinates), "attribute 'ngram_indexes' has {} for {} n-grams",
+          counted(spec.coordinates.size(), "value"), grams);
   for (int64_t coordinate : spec.coordinates) {
     c.check(coordinate >= 0 && coordinate < INT32_MAX, "attribute 'ngram_indexes' holds {}", coordinate);
     spec.size = std::max(spec.size, coordinate + 1);
   }
   c.check(spec.weights.empty() || spec.weights.size() == spec.coordinates.size(),
-          "attribute 'weights' has {} values for {} n-grams", spec.weights.size(), spec.coordinates.size());
+          "attribute 'weights' has {} for {} n-grams", counted(spec.weights.size(), "value"), spec.coordinates.size());
   return spec;
 }
 
@@ -72,8 +74,8 @@ Tensor whole_numbers(const std::vector<int64_t>& values, std::vector<int64_t> di
   return Tensor::of(DType::int64, std::move(dims), values);
 }
 
-// frequencies[row, the coordinate of gram j] += the number of its occurrences, of which the tokens may stand up to
-// `skips` apart. Skipping means nothing to a single token.
+// frequencies[row, the coordinate of gram j] += the number of its occurrences, whose tokens may stand up to `skips`
+// apart. Skipping means nothing to a single token.
 void count_grams(DefineContext& c, const TfIdfSpec& spec, const Operand& x, const Operand& frequencies, int64_t n,
                  int64_t grams_before) {
   const int64_t grams = spec.count(n);
@@ -144,7 +146,7 @@ void expand_tf_idf(ExpandContext& c) {
 
 constexpr OpRow rows[] = {
     {.domain = "", .name = "TfIdfVectorizer", .expand = expand_tf_idf},
-    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf},
+    {internal_domain, "CountGrams", infer_tf_idf, define_tf_idf, StorageRule::unchanged},
 };
 
 }  // namespace

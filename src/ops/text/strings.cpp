@@ -1,5 +1,5 @@
-// Operators of strings: StringConcat, StringSplit and StringNormalizer. What they do to a string is a
-// function of the runtime (ir/loops/string_functions.h).
+// Operators of strings: StringConcat, StringSplit and StringNormalizer. The work on a string is a function of the
+// runtime (ir/loops/string_functions.h).
 #include <limits>
 
 #include "ops/elementwise/elementwise.h"
@@ -33,7 +33,7 @@ void define_string_concat(DefineContext& c) {
 
 // ----------------------------------------------------------------------------------------------------- StringSplit
 
-// Becomes Split(x, delimiter), where the delimiter is a string as those of tensors are.
+// Becomes Split(x, delimiter); the delimiter is a string, as those of tensors are.
 void expand_string_split(ExpandContext& c) {
   const int64_t most = c.integer("maxsplit", std::numeric_limits<int64_t>::max());
   c.check(most >= 0, "attribute 'maxsplit' is {}", most);
@@ -98,9 +98,8 @@ Value* with_case(ExpandContext& c, Value* x, const std::string& action) {
   return c.add_row(internal_domain, action == "LOWER" ? "ToLower" : "ToUpper", {x}, 1)[0];
 }
 
-// ONNX StringNormalizer 10, of [C] or [1, C]: without the stop words, of which no matter is the case where that does
-// not count; where nothing is left, one empty string. Attribute 'locale' is ignored: the mapping is Unicode's for all
-// languages.
+// ONNX StringNormalizer 10, of [C] or [1, C]: without the stop words, in any case if case does not count; if nothing is
+// left, one empty string. Attribute 'locale' is ignored: the mapping is Unicode's for all languages.
 void expand_string_normalizer(ExpandContext& c) {
   expect_strings(c, 0);
   c.check(c.rank(0) == 1 || c.rank(0) == 2, "an input [C] or [1, C] is expected, found {}", to_string(c.shape(0)));
@@ -119,7 +118,7 @@ void expand_string_normalizer(ExpandContext& c) {
     Value* const stops =
         c.add("ReduceMax", {whole(c.add("Equal", {own, words})), c.integers({1})}, {{"keepdims", int64_t{0}}});
     Value* const is_kept = c.add("Not", {truth(stops)});
-    // Behind them an empty string, which is kept where nothing else is.
+    // After them an empty string, which is kept if nothing else is.
     Value* const kept = c.add("ReduceSum", {whole(is_kept)}, {{"keepdims", int64_t{1}}});
     Value* const choice = c.add("Concat", {is_kept, c.add("Not", {truth(kept)})}, {{"axis", int64_t{0}}});
     Value* const all = c.add("Concat", {x, c.constant(c.string_tensor({""}))}, {{"axis", int64_t{0}}});
@@ -131,7 +130,7 @@ void expand_string_normalizer(ExpandContext& c) {
 
 // -------------------------------------------------------------------------------------------------------- Handles
 
-// The handle of each string: two are the same number where the strings are the same.
+// The handle of each string: two are the same number if the strings are the same.
 void infer_handles(InferContext& c) {
   expect_strings(c, 0);
   c.output(0, DType::int64, c.shape(0));
@@ -142,14 +141,16 @@ void define_handles(DefineContext& c) {
   c.elementwise([&](const std::vector<Expr>& i) { return scalar::cast(DType::int64, x(i)); });
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {internal_domain, "Handles", infer_handles, define_handles},
-    {"", "StringConcat", infer_string_concat, define_string_concat},
+    {internal_domain, "Handles", infer_handles, define_handles, unchanged},
+    {"", "StringConcat", infer_string_concat, define_string_concat, unchanged},
     {.domain = "", .name = "StringSplit", .expand = expand_string_split},
     {.domain = "", .name = "StringNormalizer", .expand = expand_string_normalizer},
-    {internal_domain, "SplitString", infer_split_string, define_split_string},
-    {internal_domain, "ToLower", infer_text_function, define_text_function<StringFunction::to_lower>},
-    {internal_domain, "ToUpper", infer_text_function, define_text_function<StringFunction::to_upper>},
+    {internal_domain, "SplitString", infer_split_string, define_split_string, unchanged},
+    {internal_domain, "ToLower", infer_text_function, define_text_function<StringFunction::to_lower>, unchanged},
+    {internal_domain, "ToUpper", infer_text_function, define_text_function<StringFunction::to_upper>, unchanged},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Gradient of ai.onnx.preview.training: the derivative of the sum of a tensor by others, as nodes of ai.onnx (reverse
-// accumulation). The nodes between may be differentiated where their operator has a row below.
+// accumulation). The nodes between may be differentiated if their operator has a row below.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <ranges>
 #include <set>
 #include <unordered_map>
+
+#include "support/count_text.h"
 
 #include "ops/families.h"
 
@@ -33,7 +35,7 @@ struct Backward {
   }
 };
 
-// The derivative by input i; of the output's shape where the operator broadcasts.
+// The derivative by input i; of the output's shape if the operator broadcasts.
 using Rule = Value* (*)(const Backward& b, size_t i);
 
 Value* by_factor(const Backward& b, size_t i) { return b.times(b.in(1 - i)); }
@@ -141,7 +143,7 @@ Value* filled(ExpandContext& c, Value* like, double number) {
   return c.add("Expand", {c.number(like->dtype, number), c.add("Shape", {like})});
 }
 
-// What is computed from the first `count` inputs before this node, in order; the other inputs count as independent.
+// The nodes computed from the first `count` inputs before this node, in order; the other inputs count as independent.
 std::vector<const Node*> nodes_between(const ExpandContext& c, size_t count) {
   const std::vector<Value*>& given = c.node().inputs;
   std::set<const Value*> dependent(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(count));
@@ -158,13 +160,13 @@ std::vector<const Node*> nodes_between(const ExpandContext& c, size_t count) {
   return between;
 }
 
-// ONNX Gradient 1. The importer puts the tensors that attributes xs, zs and y name behind the inputs, which are values
+// ONNX Gradient 1. The importer puts the tensors that attributes xs, zs and y name after the inputs, which are values
 // of xs and zs.
 void expand_gradient(ExpandContext& c) {
   const std::vector<std::string> xs = c.texts("xs"), zs = c.texts("zs");
   const size_t named = xs.size() + zs.size(), given = c.input_count() - named - 1;
-  c.check(given == named && !xs.empty(), "attributes 'xs' and 'zs' name {} and {} tensors, and it has {} inputs",
-          xs.size(), zs.size(), given);
+  c.check(given == named && !xs.empty(), "attributes 'xs' and 'zs' name {} and {}, and it has {}", xs.size(),
+          counted(zs.size(), "tensor"), counted(given, "input"));
   for (size_t i = 0; i < named; ++i) {
     c.check(c.in(i) == c.in(named + i),
             "input {} must be the tensor '{}' of its attributes, found '{}'; the derivative at other values is not "

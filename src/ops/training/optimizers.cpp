@@ -4,6 +4,7 @@
 // states; outputs: the new X, then the new states.
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -13,8 +14,8 @@ constexpr size_t first_tensor = 2;
 size_t tensor_count(const NodeReader& c, size_t states) {
   const size_t given = c.input_count() - std::min(c.input_count(), first_tensor);
   c.check(given > 0 && given % (2 + states) == 0,
-          "{} inputs are given behind R and T; a tensor, its gradient and {} of its states are expected of each", given,
-          states);
+          "{} given after R and T; a tensor, its gradient and {} of its states are expected of each",
+          counted_are(given, "input"), states);
   return given / (2 + states);
 }
 
@@ -113,10 +114,12 @@ std::vector<Scalar> momentum(const Element& e) {
 
 constexpr std::string_view domain = "ai.onnx.preview.training";
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {domain, "Adagrad", infer_optimizer<1>, define_optimizer<1, adagrad>},
-    {domain, "Adam", infer_optimizer<2>, define_optimizer<2, adam>},
-    {domain, "Momentum", infer_optimizer<1>, define_optimizer<1, momentum>},
+    {domain, "Adagrad", infer_optimizer<1>, define_optimizer<1, adagrad>, unchanged},
+    {domain, "Adam", infer_optimizer<2>, define_optimizer<2, adam>, unchanged},
+    {domain, "Momentum", infer_optimizer<1>, define_optimizer<1, momentum>, unchanged},
 };
 
 }  // namespace

@@ -9,14 +9,14 @@
 namespace onnxc {
 namespace {
 
-// Of a tensor that holds one number: a scalar or a vector of one.
+// The element of a tensor that holds one number: a scalar or a vector of one.
 Scalar only_element(const Operand& x) { return x.compute(std::vector<Expr>(x.rank(), 0)); }
 Scalar size_like(const Scalar& like, const Expr& size) { return scalar::cast(like.dtype(), scalar::index(size)); }
 
 // ----------------------------------------------------------------------------------------------------- RoiAlign
 
 struct RoiSpec {
-  int64_t height, width, samples;  // samples of a bin along each axis; 0 where they follow from the box
+  int64_t height, width, samples;  // samples of a bin along each axis; 0 if they follow from the box
   double scale;
   bool half_pixel, maximum;
 };
@@ -53,7 +53,7 @@ void infer_roi_align(InferContext& c) {
   c.same(rois[1], 4, "the coordinates of a box");
   const Shape shape{c.same(rois[0], images[0], "the boxes and their images"), x[1], spec.height, spec.width};
   for (size_t i : {0, 2, 3}) c.not_empty(x[i], product(shape), "a map that is sampled must have elements");
-  // The number of samples of a bin: that of the largest box, where it follows from the boxes.
+  // The number of samples of a bin: that of the largest box, if it follows from the boxes.
   if (spec.samples == 0)
     for (const char* axis : {"height", "width"})
       c.run_time_symbol(fmt::format("{}_samples_{}", c.node().outputs[0]->name, axis), {0, Bounds::infinity},
@@ -80,7 +80,7 @@ RoiAxis roi_axis(const RoiSpec& spec, const Operand& rois, const Expr& roi, bool
   return {start, bin, spec.samples > 0 ? number(bin, static_cast<double>(spec.samples)) : whole};
 }
 
-// The most samples that a bin of any box has, along both axes; bound where only a run knows.
+// The most samples that a bin of any box has, along both axes; bound if only a run knows.
 Shape most_samples(DefineContext& c, const RoiSpec& spec, const Operand& rois) {
   if (spec.samples > 0) return {spec.samples, spec.samples};
   const Operand most = c.temporary("most_samples", DType::int64, {2});
@@ -247,10 +247,12 @@ void expand_non_max_suppression(ExpandContext& c) {
   c.give(0, c.add("Concat", {of_class, box}, {{"axis", int64_t{1}}}));
 }
 
+using enum StorageRule;
+
 constexpr OpRow rows[] = {
-    {"", "RoiAlign", infer_roi_align, define_roi_align},
-    {internal_domain, "BoxCorners", infer_box_corners, define_box_corners},
-    {internal_domain, "ChosenBoxes", infer_chosen_boxes, define_chosen_boxes},
+    {"", "RoiAlign", infer_roi_align, define_roi_align, unchanged},
+    {internal_domain, "BoxCorners", infer_box_corners, define_box_corners, unchanged},
+    {internal_domain, "ChosenBoxes", infer_chosen_boxes, define_chosen_boxes, unchanged},
     {.domain = "", .name = "NonMaxSuppression", .expand = expand_non_max_suppression},
 };
 

@@ -6,6 +6,7 @@
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/interpolation.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -30,7 +31,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (mode == "cubic" || mode == "bicubic")
     spec.mode = Mode::cubic;
   else
-    c.fail("mode '{}' is none of nearest, linear, cubic", mode);
+    c.fail("mode must be one of nearest, linear, cubic, found '{}'", mode);
   if (padding == "zeros")
     spec.padding = Padding::zeros;
   else if (padding == "border")
@@ -38,7 +39,7 @@ SampleSpec resolve_grid_sample(const NodeReader& c) {
   else if (padding == "reflection")
     spec.padding = Padding::reflection;
   else
-    c.fail("padding_mode '{}' is none of zeros, border, reflection", padding);
+    c.fail("padding_mode must be one of zeros, border, reflection, found '{}'", padding);
   spec.align_corners = c.integer("align_corners", 0) != 0;
   return spec;
 }
@@ -154,7 +155,7 @@ void infer_affine_grid(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const std::vector<Expr> size = c.needed_elements(1, "size");
   const Shape& theta = c.shape(0);
-  c.check(size.size() >= 3, "a size [batch, channels, space] is expected, found {} values", size.size());
+  c.check(size.size() >= 3, "a size [batch, channels, space] is expected, found {}", counted(size.size(), "value"));
   c.check(theta.size() == 3, "theta must have rank 3, found {}", to_string(theta));
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   c.same(theta[1], axes, "dim 1 of theta and the number of spatial axes");
@@ -181,7 +182,7 @@ void define_affine_grid(DefineContext& c) {
       const Expr steps = align_corners ? max(extent - 1, 1) : extent;
       const Scalar numerator = scalar::cast(sum.dtype(), scalar::index(2 * index + (align_corners ? 0 : 1) - steps));
       Scalar coordinate = numerator / scalar::cast(sum.dtype(), scalar::index(steps));
-      // One element alone stands in the middle, as in PyTorch; ONNX's text divides by 0.
+      // A single element stands in the middle, as in PyTorch; ONNX's text divides by 0.
       if (align_corners) coordinate = scalar::select(less(1, extent), coordinate, number(sum, 0));
       sum = sum + element(k) * coordinate;
     }
@@ -190,10 +191,11 @@ void define_affine_grid(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "GridSample", infer_grid_sample, define_grid_sample, follows},
-    {"", "AffineGrid", infer_affine_grid, define_affine_grid},
+    {"", "GridSample", infer_grid_sample, define_grid_sample, unchanged, follows},
+    {"", "AffineGrid", infer_affine_grid, define_affine_grid, unchanged},
 };
 
 }  // namespace

@@ -112,7 +112,7 @@ void define_max_roi_pool(DefineContext& c) {
 }
 
 constexpr OpRow rows[] = {
-    {"", "MaxRoiPool", infer_max_roi_pool, define_max_roi_pool},
+    {"", "MaxRoiPool", infer_max_roi_pool, define_max_roi_pool, StorageRule::unchanged},
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// What undoes a gathering of windows: MaxUnpool puts pooled values back where they came from, Col2Im adds the columns
-// of a convolution up to an image.
+// The inverses of gathering windows: MaxUnpool puts pooled values back in their places, Col2Im adds the columns of a
+// convolution up to an image.
 #include "ops/elementwise/elementwise.h"
 #include "ops/families.h"
 #include "ops/network/window_attributes.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -34,14 +35,15 @@ void infer_max_unpool(InferContext& c) {
   for (size_t i = 2; i < shape.size(); ++i) c.at_least(shape[i], 0, "a dim that the pads leave");
   if (c.has_input(2)) {
     shape = c.needed_elements(2, "output_shape");
-    c.check(shape.size() == x.size(), "an output_shape of {} values is expected, found {}", x.size(), shape.size());
+    c.check(shape.size() == x.size(), "an output_shape of {} is expected, found {}", counted(x.size(), "value"),
+            shape.size());
     for (const Expr& dim : shape) c.at_least(dim, 0, "a dim of output_shape");
   }
   c.output(0, c.dtype(0), shape);
 }
 
-// y = 0; then y[the place of I[i...]] = x[i...]. A place outside of y is left out, and of several values for one place,
-// which a MaxPool gives only where they are equal, that of the last window of a channel stands.
+// y = 0; then y[the place of I[i...]] = x[i...]. A place outside of y is left out. A MaxPool gives several values for
+// one place only if they are equal; that of the last window of a channel stands.
 void define_max_unpool(DefineContext& c) {
   const Operand x = c.in(0), indices = c.in(1), y = c.out(0);
   c.elementwise([&](const std::vector<Expr>&) { return scalar::constant(y.dtype, 0); });
@@ -71,8 +73,8 @@ struct Columns {
 
 Columns resolve_columns(const NodeReader& c, const std::vector<Expr>& image, const std::vector<Expr>& block) {
   const size_t axes = image.size();
-  c.check(axes >= 1 && block.size() == axes, "image_shape has {} values and block_shape {}; as many are expected", axes,
-          block.size());
+  c.check(axes >= 1 && block.size() == axes, "image_shape has {} and block_shape {}; as many are expected",
+          counted(axes, "value"), block.size());
   const std::vector<int64_t> strides = per_axis(c, "strides", axes, 1, 1);
   const std::vector<int64_t> dilations = per_axis(c, "dilations", axes, 1, 1);
   const std::vector<int64_t> pads = begin_and_end_pads(c, axes);
@@ -132,10 +134,11 @@ void define_col2im(DefineContext& c) {
 }
 
 using enum LayoutRule;
+using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "MaxUnpool", infer_max_unpool, define_max_unpool},
-    {"", "Col2Im", infer_col2im, define_col2im},
+    {"", "MaxUnpool", infer_max_unpool, define_max_unpool, unchanged},
+    {"", "Col2Im", infer_col2im, define_col2im, unchanged},
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ std::optional<Expr> restricted(const Symbol& symbol, const LegalSizes& sizes) {
   return Expr(Symbol::dim(symbol.name(), sizes.bounds));
 }
 
-// s where `expr` is c*s + rest with c = 1 or -1 and s not in the rest; the s made last, whose input comes last.
+// s if `expr` is c*s + rest with c = 1 or -1 and s not in the rest; the s made last, whose input comes last.
 std::optional<std::pair<Symbol, Expr>> solved(const Expr& expr, const std::set<Symbol>& inputs) {
   std::optional<std::pair<Symbol, Expr>> best;
   for (const Term& term : expr.terms()) {
@@ -103,8 +103,8 @@ bool stays_within(const Expr& value, const Bounds& bounds) {
          (bounds.maximum == Bounds::infinity || proven_at_least(bounds.maximum, value));
 }
 
-// E = D, and E = 2*D + 1: guards that give a symbol by others. The one that is found first is returned alone, since it
-// changes the others.
+// E = D, and E = 2*D + 1: guards that give a symbol by others. The one that is found first is the only one returned,
+// since it changes the others.
 void find_equal(const Graph& graph, Replacements& replacements, std::vector<SizeRule>& rules) {
   const std::set<Symbol> inputs = input_symbols(graph);
   for (const Guard& guard : graph.guards) {

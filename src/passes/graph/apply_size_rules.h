@@ -6,7 +6,7 @@
 // by D, `30720*N == 30720` replaces N by 1, and `D - 4 >= 0` raises D's lower bound. Graph::size_rules records the
 // result. Method: the guards on one symbol each give a set of legal sizes (ir/expr/legal_sizes.h); their intersection
 // replaces the symbol in the inputs' dims. Then shapes are inferred again, and guards that are now proven do not come
-// back. Limits: guards on several symbols (other than a symbol alone on one side) and sets like {8*n, 8*n + 7} stay
+// back. Limits: guards on several symbols (other than with a bare symbol on one side) and sets like {8*n, 8*n + 7} stay
 // guards; the rules describe the latter.
 #pragma once
 

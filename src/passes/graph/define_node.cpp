@@ -21,7 +21,7 @@ std::vector<Value*> distinct(const std::vector<Value*>& values) {
 
 bool has_constant_shape(const Value* value) { return value->shape && constant_dims(*value->shape).has_value(); }
 
-// Whether the node alone decides the shape of its output.
+// Whether the shape of its output depends on the node only.
 bool has_own_shape(const Node& node, const Value& output) {
   return output.shape && std::ranges::all_of(*output.shape, [&](const Expr& dim) {
            return std::ranges::includes(node.bound_symbols, dim.symbols());

@@ -27,7 +27,7 @@ std::optional<Tensor> known_tensor(const Value& value);
 
 // The values of `distinct_outputs`, computed from those of `distinct_inputs`. Nothing when a shape is symbolic, the
 // definition is not all loops or calls string functions, or the loops take more than `maximum_steps` rounds or more
-// than are left of `steps_left`, of which they are taken. Nor for a node that draws random numbers.
+// than are left of `steps_left`, from which they are subtracted. Nor for a node that draws random numbers.
 std::optional<std::vector<Tensor>> compute_outputs(const Node& node, const std::vector<Tensor>& inputs,
                                                    int64_t maximum_steps, int64_t& steps_left);
 

@@ -6,6 +6,7 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/sequence.h"
 #include "ops/op.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -25,8 +26,8 @@ class Rounds {
   // Returns the first node that was put.
   Node* write(int64_t rounds) {
     c_.check(rounds <= most_copies / std::max<int64_t>(1, std::ssize(body_)),
-             "the loop carries a sequence through {} rounds of {} nodes each; at most {} nodes are written for them",
-             rounds, body_.size(), most_copies);
+             "the loop carries a sequence through {} of {} each; at most {} nodes are written for them",
+             counted(rounds, "round"), counted(body_.size(), "node"), most_copies);
     Node* last = std::prev(end_.place)->get();
     for (int64_t round = 0; round < rounds; ++round) write_round(round);
     give_outputs();
@@ -187,7 +188,7 @@ class CollectedState {
   size_t state_;
 };
 
-// Returns the first of the nodes that took the loop's place; null where it is there still, without sequences.
+// Returns the first of the nodes that took the loop's place; null if it is still there, without sequences.
 Node* expand_loop(Graph& graph, Node& begin) {
   const NodeReader c(begin);
   Node* end = loop_end(begin);
@@ -196,10 +197,9 @@ Node* expand_loop(Graph& graph, Node& begin) {
   for (size_t i = loop_places(*end).carried; i-- > 0;) {
     if (!is_sequence_or_optional(begin.inputs[LoopPlaces::first_state + i])) continue;
     CollectedState state(graph, begin, *end, i);
-    c.check(
-        state.fits(),
-        "it carries a sequence through rounds of which only a run knows how many they are; onnxc compiles that where "
-        "the sequence begins empty, and all that a round does with it is to add a tensor behind the last");
+    c.check(state.fits(),
+            "it carries a sequence through rounds whose number only a run knows; onnxc compiles that "
+            "only if the sequence begins empty and a round only adds a tensor at its end");
     state.collect();
   }
   return nullptr;
@@ -241,7 +241,7 @@ const Node* spread_output_sequences(Graph& graph) {
       if (first == nullptr) first = added;
     }
   }
-  user_check(!outputs.empty(), "the model gives empty sequences alone: there is nothing to compute");
+  user_check(!outputs.empty(), "the model gives only empty sequences: there is nothing to compute");
   graph.outputs = std::move(outputs);
   return first;
 }

@@ -2,8 +2,8 @@
 // tensors:
 //
 //   Identity          of each tensor
-//   If                one for each tensor, where both branches give as many
-//   Loop              its rounds one after the other, where their number is known; else what a round adds to an empty
+//   If                one for each tensor, if both branches give as many
+//   Loop              its rounds one after the other, if their number is known; else what a round adds to an empty
 //                     sequence becomes a tensor that the loop collects
 //   model outputs     the output 's' becomes the outputs 's[0]', 's[1]', …, one a tensor
 //
@@ -15,13 +15,13 @@
 
 namespace onnxc {
 
-// Replaces such a node, whose inputs have been visited, by others that have not. Returns the first of them, or null
-// where no input of the node is a sequence or an optional, or its operator takes them. UserError where it takes tensors
-// alone, or where what the sequence holds would only be known in a run.
+// Replaces such a node, whose inputs have been visited, by others that have not. Returns the first of them, or null if
+// no input of the node is a sequence or an optional, or its operator takes them. UserError if it only takes tensors, or
+// if what the sequence holds would only be known in a run.
 const Node* expand_sequences(Graph& graph, Node& node);
 
 // Replaces the graph's outputs that are sequences. Returns the first node that was put, or null. UserError for an
-// output that is an optional without an element, and where no output is left.
+// output that is an optional without an element, and if no output is left.
 const Node* spread_output_sequences(Graph& graph);
 
 }  // namespace onnxc

@@ -14,7 +14,7 @@ std::optional<std::vector<double>> constant_input(const Node& node, size_t i) {
   return node.inputs[i]->constant->as_double();
 }
 
-// What the normalisation does to a channel: y = x * factor + offset.
+// The normalisation of one channel: y = x * factor + offset.
 struct ChannelAffine {
   std::vector<double> factor, offset;
 };

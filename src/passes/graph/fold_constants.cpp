@@ -64,7 +64,7 @@ int64_t bytes_of_constants(const Graph& graph) {
   return sum;
 }
 
-// What all nodes may still use.
+// The budget that is left for all nodes.
 struct Left {
   int64_t steps, bytes;
 };

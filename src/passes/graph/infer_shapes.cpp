@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
 #include "passes/graph/expand_sequences.h"
+#include "support/count_text.h"
 #include "support/limits.h"
 #include "support/list_text.h"
 
@@ -32,17 +33,17 @@ bool dequantizes_weights(const Node& node) {
          });
 }
 
-// Elements of values that are no integers, on their way between nodes: exporters scale sizes in floats
-// (Cast -> Mul -> Floor -> Cast in front of a Resize).
+// Elements of values that are not integers, on their way between nodes: exporters scale sizes in floats (Cast -> Mul ->
+// Floor -> Cast in front of a Resize).
 using RealElements = std::unordered_map<const Value*, SymbolicElements>;
 
-// What the nodes share.
+// The state that the nodes share.
 struct Inference {
   RealElements reals;
   int64_t steps_left = 1 << 27;  // of the loops that are run to learn small constants
 };
 
-// The tensor that a value is known to be, also where shape arithmetic gave its reals.
+// The tensor that a value is known to be, also if shape arithmetic gave its reals.
 std::optional<Tensor> known_tensor(const Value& value, const RealElements& reals) {
   if (std::optional<Tensor> known = known_tensor(value)) return known;
   const auto found = reals.find(&value);
@@ -59,7 +60,7 @@ std::optional<Tensor> known_tensor(const Value& value, const RealElements& reals
   return tensor;
 }
 
-// The inputs of a node, where all are known.
+// The inputs of a node, if all are known.
 std::optional<std::vector<Tensor>> known_inputs(const Node& node, const RealElements& reals) {
   std::vector<Tensor> inputs;
   for (const Value* input : distinct_inputs(node)) {
@@ -70,7 +71,7 @@ std::optional<std::vector<Tensor>> known_inputs(const Node& node, const RealElem
   return inputs;
 }
 
-// Of a node that has been computed: the dims that it was to bind have their numbers.
+// For a node that has been computed: the dims that it was to bind have their numbers.
 void forget_bound_symbols(Graph& graph, Node& node) {
   const auto is_bound = [&](const Symbol& symbol) { return node.bound_symbols.contains(symbol); };
   std::erase_if(graph.run_time_symbols, [&](const RunTimeSymbol& each) { return is_bound(each.symbol); });
@@ -97,7 +98,7 @@ bool fold_small(Graph& graph, Node& node, Inference& inference) {
     Value* folded = graph.add_constant(outputs[i]->name, (*results)[i]);
     outputs[i]->shape = folded->shape;
     outputs[i]->elements = folded->elements;
-    // The value itself stays where the model gives it out.
+    // The value itself stays if the model gives it out.
     for (const Use& use : std::vector<Use>(outputs[i]->uses)) graph.set_input(use.node, use.index, folded);
   }
   forget_bound_symbols(graph, node);
@@ -134,7 +135,7 @@ void infer_elements(const Node& node, RealElements& reals) {
   std::vector<std::optional<SymbolicElements>> inputs;
   for (const Value* input : distinct_inputs(node)) inputs.push_back(known_elements(*input, reals));
   if (std::none_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.has_value(); })) return;
-  // Where an expression grows too large, a run computes the elements.
+  // If an expression grows too large, a run computes the elements.
   const auto results = unless_overflow([&] { return evaluate_symbolically(define_node(node), inputs); });
   if (!results) return;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -160,7 +161,7 @@ void infer_node(Graph& graph, Node& node, Inference& inference) {
     internal_check(output->shape.has_value() && output->dtype != DType::undefined,
                    "a shape rule that sets every output");
     user_check(output->shape->size() <= static_cast<size_t>(Limits::max_rank),
-               "its output has {} axes; at most {} are allowed", output->shape->size(), Limits::max_rank);
+               "its output has {}; at most {} are allowed", counted(output->shape->size(), "axis"), Limits::max_rank);
     check_bytes(*output);
   }
   if (!fold_small(graph, node, inference)) infer_elements(node, inference.reals);
@@ -194,8 +195,8 @@ bool is_control_flow(const Node& node, std::string_view name) {
   return node.op->domain == control_flow_domain && node.op->name == name;
 }
 
-// Sizes in a branch that is not taken may be anything: what its nodes demand counts only where they run. `rounds`: of
-// each loop around the node, whether it has any; without, what the body reads may be empty. Its dims agree anyway.
+// Sizes in a branch that is not taken may be anything: what its nodes demand counts only if they run. `rounds`: of each
+// loop around the node, whether it has any; without, what the body reads may be empty. Its dims agree anyway.
 void infer_where_it_runs(Graph& graph, Node& node, Inference& inference, const std::vector<Expr>& rounds) {
   const size_t guards = graph.guards.size();
   infer_node(graph, node, inference);
@@ -216,7 +217,7 @@ bool is_readable(const Node& node) {
   return std::ranges::all_of(node.inputs, has_shape);
 }
 
-// What the file says of the outputs stands in for what cannot be inferred.
+// The file's shapes of the outputs stand in for what cannot be inferred.
 void take_declared_shapes(Node& node) {
   for (Value* output : distinct_outputs(node)) {
     if (output->dtype == DType::undefined) output->dtype = output->declared_dtype;

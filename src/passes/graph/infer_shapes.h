@@ -12,11 +12,12 @@ namespace onnxc {
 
 // Walks the nodes in order. Each node's row gives the shapes. Shape arithmetic (Shape, Gather, Mul, Concat…) runs the
 // row's definition over expressions; nodes whose inputs are known numbers are folded on the way, since shapes may
-// depend on them (the scales of a Resize). Only what neither gives is left to the run. Throws ShapeFaults where a
-// node's rule meets a contradiction. Then what can still be inferred is: the outputs of such a node have the shape that
-// the file declares, where it does, and nodes that read a value without one are passed over.
+// depend on them (the scales of a Resize). Only what neither gives is left to the run. Throws ShapeFaults if a node's
+// rule meets a contradiction. Then the rest is inferred: the outputs of such a node have the shape that the file
+// declares, if any, and nodes that read a value without a shape are passed over.
 void infer_shapes(Graph& graph);
-// Forgets what it inferred, and infers anew: where more is known of the inputs' dims, or a value has become a constant.
+// Forgets what it inferred, and infers anew: called when more is known of the inputs' dims, or a value has become a
+// constant.
 void infer_shapes_again(Graph& graph);
 
 // Nodes whose inputs do not fit each other, in order, and those of operators that onnxc does not compile.
@@ -26,7 +27,7 @@ class ShapeFaults : public UserError {
     const Node* node;
     std::string text;  // which begins with Node::describe()
   };
-  // What a message has of them: one by itself, several in lines of their own, at most `most`.
+  // The text of a message about them: one by itself, several in lines of their own, at most `most`.
   static std::string text_of(const std::vector<Fault>& faults);
   explicit ShapeFaults(std::vector<Fault> found) : UserError(text_of(found)), faults(std::move(found)) {}
 

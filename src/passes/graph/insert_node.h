@@ -5,8 +5,8 @@
 
 namespace onnxc {
 
-// Inserts an operator of ONNX with one output before another node: it has that node's name and place, and runs where
-// that one does. Returns the output.
+// Inserts an operator of ONNX with one output before another node: it has that node's name and place, and runs if that
+// one does. Returns the output.
 Value* insert_node(Graph& graph, const Node* before, std::string_view type, int version, std::vector<Value*> inputs,
                    std::vector<NamedAttribute> attributes, std::string name, DType dtype, Shape shape);
 

@@ -17,7 +17,7 @@ bool same_shape(const Value& a, const Value& b) {
 }
 
 // The dims of `other`, which broadcasts to `viewed`, in a tensor of `shape`: equal to `viewed` but for axes of 1.
-// Nothing where the two differ in more, or where a dim is not constant.
+// Nothing if the two differ in more, or if a dim is not constant.
 std::optional<std::vector<int64_t>> dims_without_view(const Shape& shape, const Shape& viewed, const Shape& other) {
   const auto axes = axes_but_ones(shape, viewed);
   if (!axes) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<std::vector<int64_t>> dims_without_view(const Shape& shape, const 
   return dims;
 }
 
-// The node that alone uses the value.
+// The only node that uses the value.
 const Node* only_user(const Graph& graph, const Value& value) {
   return value.uses.size() == 1 && !graph.is_output(&value) ? value.uses.front().node : nullptr;
 }
@@ -133,7 +133,7 @@ std::optional<NamedProduct> as_product(const EinsumSpec& spec) {
     if (!holds(b, label)) return std::nullopt;
     product.depth += label;
   }
-  // An axis that b alone sums, or one that a term names twice, makes a term longer than its part of the product.
+  // An axis that only b sums, or one that a term names twice, makes a term longer than its part of the product.
   const size_t rank = product.batch.size() + 2;
   const bool is_product = product.rows.size() == 1 && product.columns.size() == 1 && product.depth.size() == 1 &&
                           a.size() == rank && b.size() == rank;
@@ -176,8 +176,8 @@ void recognize_matrix_product(Graph& graph, Node* einsum) {
   graph.replace_uses(output, arranged(graph, result, labels, spec.output, einsum));
 }
 
-// What a node of two operands, in either order (a Div takes it second), has beside a constant of one element that is
-// this number in its type; null for any other node.
+// The operand that a node of this type combines with `number`, a constant of one element, in either order (a Div takes
+// it second); null for any other node.
 Value* operand_beside(const Node* node, std::string_view type, double number) {
   if (!is_operator(node, type)) return nullptr;
   const auto is_number = [&](const Value& value) {

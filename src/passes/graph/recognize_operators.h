@@ -8,12 +8,12 @@ namespace onnxc {
 // Before: Reshape to [N, groups, -1], InstanceNormalization, Reshape back. After: GroupNormalization, which accepts its
 // input's layout. Constant scale and shift only.
 //
-// Before: Reshape that only adds or drops axes of 1, Add, Reshape back. After: Add alone, with the other operand
+// Before: Reshape that only adds or drops axes of 1, Add, Reshape back. After: Only the Add, with the other operand
 // reshaped to lack those axes. This is the mask of a window attention, added to scores that a view gave one more axis.
 // The operand's dims must be constant.
 //
-// Before: Einsum of two inputs that is a matrix product, such as "bhxd,bhyd->bhxy". After: MatMul, behind a Transpose
-// of each input whose axes stand in another order. For one axis of rows, one of columns and one that is summed, whose
+// Before: Einsum of two inputs that is a matrix product, such as "bhxd,bhyd->bhxy". After: MatMul, after a Transpose of
+// each input whose axes stand in another order. For one axis of rows, one of columns and one that is summed, whose
 // extents, and the batch's, are known to be equal in both inputs.
 //
 // Before: x * (1 + Erf(x / sqrt(2))) * 0.5, with the half at the end or at x. After: Gelu, which has no division and is

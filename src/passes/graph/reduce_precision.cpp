@@ -1,109 +1,17 @@
 #include "passes/graph/reduce_precision.h"
 
-#include <fnmatch.h>
-
 #include <Eigen/Core>
 
 #include <algorithm>
 #include <set>
 #include <string_view>
 
+#include "ir/node_pattern.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
-#include "support/text.h"
 
 namespace onnxc {
 namespace {
-
-// What the pass makes of an operator's output. An operator without a row here stays float32.
-enum class Role : uint8_t {
-  none,
-  product,   // begins storage in 16 bits
-  computes,  // goes on with it; reads operands of any floating types
-  moves,     // goes on with it; its operands have one type
-  reduces,   // reads operands of any floating types, and gives float32
-};
-
-struct OperatorRole {
-  std::string_view name;
-  Role role;
-};
-
-constexpr OperatorRole roles[] = {
-    {"Conv", Role::product},
-    {"ConvTranspose", Role::product},
-    {"MatMul", Role::product},
-
-    {"Add", Role::computes},
-    {"Sub", Role::computes},
-    {"Mul", Role::computes},
-    {"Div", Role::computes},
-    {"Sum", Role::computes},
-    {"Mean", Role::computes},
-    {"Max", Role::computes},
-    {"Min", Role::computes},
-    {"Abs", Role::computes},
-    {"Neg", Role::computes},
-    {"Clip", Role::computes},
-    {"Relu", Role::computes},
-    {"LeakyRelu", Role::computes},
-    {"PRelu", Role::computes},
-    {"Elu", Role::computes},
-    {"Selu", Role::computes},
-    {"Celu", Role::computes},
-    {"Sigmoid", Role::computes},
-    {"HardSigmoid", Role::computes},
-    {"HardSwish", Role::computes},
-    {"Softplus", Role::computes},
-    {"Softsign", Role::computes},
-    {"Swish", Role::computes},
-    {"Mish", Role::computes},
-    {"Gelu", Role::computes},
-    {"Erf", Role::computes},
-    {"Tanh", Role::computes},
-    {"Softmax", Role::computes},
-    {"BatchNormalization", Role::computes},
-    {"InstanceNormalization", Role::computes},
-    {"GroupNormalization", Role::computes},
-    {"LayerNormalization", Role::computes},
-    {"RMSNormalization", Role::computes},
-    {"MaxPool", Role::computes},
-    {"AveragePool", Role::computes},
-    {"Resize", Role::computes},
-    {"Upsample", Role::computes},
-
-    {"Concat", Role::moves},
-    {"Split", Role::moves},
-    {"Slice", Role::moves},
-    {"Pad", Role::moves},
-    {"Expand", Role::moves},
-    {"Tile", Role::moves},
-    {"Transpose", Role::moves},
-    {"Reshape", Role::moves},
-    {"Flatten", Role::moves},
-    {"Squeeze", Role::moves},
-    {"Unsqueeze", Role::moves},
-    {"DepthToSpace", Role::moves},
-    {"SpaceToDepth", Role::moves},
-    {"Identity", Role::moves},
-
-    {"Gemm", Role::reduces},
-    {"GlobalAveragePool", Role::reduces},
-    {"GlobalMaxPool", Role::reduces},
-    {"ReduceMean", Role::reduces},
-    {"ReduceSum", Role::reduces},
-    {"ReduceMax", Role::reduces},
-};
-
-Role role_of(const Node& node) {
-  const auto* found =
-      std::ranges::find_if(roles, [&](const OperatorRole& row) { return is_operator(&node, row.name); });
-  return found == std::end(roles) ? Role::none : found->role;
-}
-
-bool matches(const std::string& pattern, const Node& node) {
-  return fnmatch(pattern.c_str(), node.origin.name.c_str(), 0) == 0;
-}
 
 // Whether a product has one row or voxel: a fully connected layer, a squeeze.
 bool has_one_position(const Node& node) {
@@ -125,12 +33,13 @@ class PrecisionReduction {
 
  private:
   void reduce(Node& node) {
-    const Role role = is_kept(node) ? Role::none : role_of(node);
-    switch (role) {
-      case Role::none:
+    switch (is_kept(node) ? StorageRule::unchanged : node.op->storage) {
+      case StorageRule::unsaid:
+        internal_error(fmt::format("{}: its row has no rule of storage", node.op->name));
+      case StorageRule::unchanged:
         for (size_t i = 0; i < node.inputs.size(); ++i) convert_input(node, i, DType::float32);
         return;
-      case Role::product:
+      case StorageRule::product:
         if (has_one_position(node) || node.outputs[0]->dtype != DType::float32) return;
         // Two computed matrices are multiplied in one type.
         if (!node.inputs[1]->constant && reads_narrowed(node))
@@ -138,23 +47,20 @@ class PrecisionReduction {
         round_weights(node);
         narrow_outputs(node);
         return;
-      case Role::computes:
+      case StorageRule::computes:
         if (reads_narrowed(node)) narrow_outputs(node);
         return;
-      case Role::moves:
+      case StorageRule::moves:
         if (!reads_narrowed(node)) return;
         for (size_t i = 0; i < node.inputs.size(); ++i) convert_input(node, i, narrow_);
         narrow_outputs(node);
         return;
-      case Role::reduces:
+      case StorageRule::reduces:
         return;
     }
   }
 
-  bool is_kept(const Node& node) const {
-    return std::ranges::any_of(precision_.kept_float32,
-                               [&](const std::string& pattern) { return matches(pattern, node); });
-  }
+  bool is_kept(const Node& node) const { return fits_any(precision_.kept_float32, node.origin); }
 
   bool reads_narrowed(const Node& node) const {
     return std::ranges::any_of(node.inputs, [&](const Value* value) { return narrowed_.contains(value); });
@@ -168,7 +74,7 @@ class PrecisionReduction {
     }
   }
 
-  // Reads the input through a Cast where it is stored in the other type.
+  // Reads the input through a Cast if it is stored in the other type.
   void convert_input(Node& node, size_t index, DType wanted) {
     Value* const input = node.inputs[index];
     if (input == nullptr || !input->shape) return;
@@ -218,14 +124,6 @@ class PrecisionReduction {
 
 void reduce_precision(Graph& graph, const StoragePrecision& precision) {
   if (precision.dtype != DType::float32) PrecisionReduction(graph, precision).run();
-}
-
-void check_kept_nodes(const Graph& graph, const StoragePrecision& precision) {
-  for (const std::string& pattern : precision.kept_float32) {
-    const bool is_found = std::ranges::any_of(graph.nodes(), [&](const auto& node) { return matches(pattern, *node); });
-    user_check(is_found, "--keep-float32 {}: no node has a name that matches; --report lists the names",
-               quote(pattern));
-  }
 }
 
 }  // namespace onnxc

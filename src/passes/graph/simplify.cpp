@@ -43,7 +43,7 @@ bool does_nothing(const Node& node) {
          same_shape(input, output);
 }
 
-// The side of a Where that its condition takes everywhere; null where it is not known or spread over more axes.
+// The side of a Where that its condition takes everywhere; null if it is not known or spread over more axes.
 Value* side_taken(const Node& node) {
   const Tensor* condition = NodeReader(node).constant(0);
   if (condition == nullptr || condition->size() == 0) return nullptr;

@@ -16,7 +16,7 @@ struct TrimmedAxis {
   int64_t pad_begin, pad_end;
 };
 
-// None where a size is dynamic, no tap reads the input, or as many outputs would need the input's end cropped.
+// Nothing if a size is dynamic, no tap reads the input, or as many outputs would need the input's end cropped.
 std::optional<TrimmedAxis> trim(const WindowAxis& axis) {
   const std::optional<int64_t> input = axis.input.constant(), output = axis.output.constant();
   const std::optional<int64_t> pad_begin = axis.pad_begin.constant();

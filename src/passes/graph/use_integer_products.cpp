@@ -47,7 +47,7 @@ std::optional<Quantized> as_quantized(const Value& value, size_t axis) {
 // Puts nodes in front of a convolution or product; all have its name.
 class Replacement {
  public:
-  // The output channels have so many axes behind them.
+  // The output channels have so many axes after them.
   Replacement(Graph& graph, Node* product, size_t axes_behind)
       : graph_(graph), product_(product), axes_behind_(axes_behind) {}
 
@@ -72,7 +72,7 @@ class Replacement {
   size_t axes_behind_;
 };
 
-// The bias as numbers; none where there is none, nothing where a run gives it.
+// The bias as numbers; none if there is none, nothing if a run gives it.
 std::optional<std::vector<float>> constant_bias(const Node& product) {
   if (product.inputs.size() < 3 || product.inputs[2] == nullptr) return std::vector<float>();
   const Value& bias = *product.inputs[2];
@@ -171,7 +171,7 @@ void replace_matrix_product(Graph& graph, Node* product) {
   const std::optional<Operands> operands = operands_of(*product, channel_axis);
   if (!operands) return;
   const auto& [x, w, bias] = *operands;
-  // Of a column or a matrix of addends there is no number a channel.
+  // C must have one value per output channel; a column vector or a full matrix has not.
   if (bias.size() > 1 && !reader.shape(2).back().is_constant(std::ssize(bias))) return;
   Replacement put(graph, product, 0);
   Value* matrix = w.integers;
@@ -181,8 +181,8 @@ void replace_matrix_product(Graph& graph, Node* product) {
   replace(graph, product, *operands, put, sum);
 }
 
-// Weights less their zero point, summed over the inputs of each output: [output, 1, taps...]. Nothing where a sum over
-// the taps is more than float32 counts exactly.
+// Weights less their zero point, summed over the inputs of each output: [output, 1, taps...]. Nothing if a sum over the
+// taps is more than float32 counts exactly.
 std::optional<Tensor> sums_of_weights(const Tensor& weights, const std::vector<int64_t>& zeros) {
   constexpr int64_t most = int64_t{1} << 24;
   const std::vector<int64_t> values = weights.as_int64();
@@ -204,14 +204,14 @@ std::optional<Tensor> sums_of_weights(const Tensor& weights, const std::vector<i
   return Tensor::of(DType::float32, dims, sums);
 }
 
-// The constant zero points of the weights of a ConvInteger; nothing where a run gives them.
+// The constant zero points of the weights of a ConvInteger; nothing if a run gives them.
 std::optional<std::vector<int64_t>> zero_points_of_weights(const NodeReader& convolution) {
   if (!convolution.has_input(3)) return std::vector<int64_t>{0};
   if (convolution.constant(3) == nullptr) return std::nullopt;
   return convolution.constant(3)->as_int64();
 }
 
-// The zero point of the input counts where a tap is inside of it: as often as a convolution of ones says.
+// The zero point of the input counts if a tap is inside of it: as often as a convolution of ones says.
 void separate_zero_point(Graph& graph, Node* convolution) {
   const NodeReader reader(*convolution);
   if (!reader.has_input(2) || reader.constant(2) != nullptr || reader.constant(1) == nullptr) return;
@@ -271,7 +271,7 @@ bool undoes(const Node& node, const Quantized& numbers) {
   return zero_point_of(reader.has_input(2) ? node.inputs[2] : nullptr) == zero_point_of(numbers.zero_point);
 }
 
-// The largest integer is the largest number, where the scale is above zero.
+// The largest integer is the largest number if the scale is above zero.
 void pool_integers(Graph& graph, Node* pool) {
   const std::optional<Quantized> x = as_quantized(*pool->inputs[0], 0);
   if (!x || x->scales.size() != 1 || !(x->scales[0] > 0)) return;

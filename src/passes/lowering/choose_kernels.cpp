@@ -43,7 +43,7 @@ class Chooser {
   }
 
   // Backwards: what a node's kernels read, its input shall have. An operator that follows any layout passes on what the
-  // readers of its outputs want. One reader that wants blocks decides for all: otherwise it alone would need a copy.
+  // readers of its outputs want. One reader that wants blocks decides for all: otherwise only it would need a copy.
   void pass_on_demands(const Node& node) {
     const LayoutDemand own = reads(find(node));
     LayoutDemand demand = own;
@@ -112,7 +112,7 @@ class Chooser {
       if (!takes_part(offer, is_in_blocks)) continue;
       const bool gives_rows = offer.gives == LayoutDemand::rows;
       if (gives_rows && !wants_rows && has_blocks_alternative(choice, is_in_blocks)) continue;
-      const double cost = offer.cost + (wants_rows && !gives_rows ? choice.copy_cost : 0);
+      const double cost = offer.cost.value_or(0) + (wants_rows && !gives_rows ? choice.copy_cost : 0);
       if (best && cost >= least) continue;
       best = i;
       least = cost;
@@ -137,9 +137,10 @@ std::string why_not(const NodeChoice& choice, const Offer& offer) {
   if (offer.needs != LayoutDemand::none) return fmt::format("needs its input in {}", name_of(offer.needs));
   if (offer.gives != choice.output_wanted)
     return offer.gives == LayoutDemand::blocks
-               ? fmt::format("{:.3g} with the copy to rows", offer.cost + choice.copy_cost)
+               ? (offer.cost ? fmt::format("{:.3g} with the copy to rows", *offer.cost + choice.copy_cost)
+                             : std::string("rows are wanted"))
                : "blocks are wanted";
-  return "costs more";
+  return offer.cost ? "costs more" : "another comes first";
 }
 
 }  // namespace
@@ -170,7 +171,8 @@ KernelChoices choose_kernels(const Graph& graph, const Target& target) { return 
 std::string to_string(const Graph& graph, const KernelChoices& choices) {
   std::string text =
       "# each node: the kernels that offer to compute it, the layouts that they read and give,\n"
-      "# and the cost for one image, in vector multiply-adds at the peak rate\n";
+      "# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;\n"
+      "# - where it is not estimated: of those the first that fits is taken\n";
   for (const auto& node : graph.nodes()) {
     text += node->describe() + "\n";
     const auto found = choices.nodes.find(node.get());
@@ -181,8 +183,9 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
     const NodeChoice& choice = found->second;
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
-      text += fmt::format("  {:<28} {:>6} -> {:<6} {:>10.3g}  {}\n", offer.kernel, name_of(offer.reads),
-                          name_of(offer.gives), offer.cost, verdict(choice, i));
+      text +=
+          fmt::format("  {:<28} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, name_of(offer.reads), name_of(offer.gives),
+                      offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
     }
     if (!choice.chosen) text += "  loops\n";
   }

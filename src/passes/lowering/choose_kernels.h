@@ -4,11 +4,10 @@
 // NCHW ("rows") or NCHWc ("blocks").
 //
 // Method: backwards through the graph each value learns the layout that its readers want; forwards each node takes the
-// offer whose cost, with a copy where the output is wanted in rows and the kernel gives blocks, is the least. The
-// outputs of a kernel that gives blocks stay in blocks through operators that follow any layout (LayoutRule). The
-// model's inputs and outputs are row-major.
-// Limits: one reader that wants blocks decides for all readers. A kernel that gives rows is not weighed where blocks
-// are wanted, since the copy behind it has not been measured.
+// offer whose cost, with a copy if the output is wanted in rows and the kernel gives blocks, is the least. The outputs
+// of a kernel that gives blocks stay in blocks through operators that follow any layout (LayoutRule). The model's
+// inputs and outputs are row-major. Limits: one reader that wants blocks decides for all readers. A kernel that gives
+// rows is not weighed if blocks are wanted, since the copy after it has not been measured.
 #pragma once
 
 #include <map>
@@ -35,12 +34,12 @@ struct KernelChoices {
   LayoutMap layouts;
   std::map<const Node*, NodeChoice> nodes;  // those with offers
 
-  // The offer to take; null where the node's definition is used.
+  // The offer to take; null if the node's definition is used.
   const Offer* chosen(const Node& node) const;
 };
 
 std::string_view name_of(LayoutDemand layout);
-// What became of an offer: "taken", or why not.
+// The outcome of an offer: "taken", or why not.
 std::string verdict(const NodeChoice& choice, size_t offer);
 
 KernelChoices choose_kernels(const Graph& graph, const Target& target);

@@ -1,5 +1,5 @@
-// Puts tests around accesses of which the verifier's law of bounds (ir/program/bounds_law.h) does not see that they are
-// within their buffers: at places that only a run knows, or where dims are free.
+// Puts tests around accesses that the verifier's law of bounds (ir/program/bounds_law.h) cannot prove to be within
+// their buffers: at places that only a run knows, or with free dims.
 //
 // Before:
 //   nest places  axes i<N

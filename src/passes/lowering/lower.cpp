@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
@@ -111,9 +112,25 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
   }
 }
 
+// Reports find the kernel that was chosen by its name.
+void check_name(std::span<const Step> steps, const std::string& kernel) {
+  bool has_call = false, is_named = false;
+  for (const Step& step : steps) {
+    const auto* call = std::get_if<KernelCall>(&step.work);
+    if (call == nullptr) continue;
+    has_call = true;
+    is_named |= (call->spec->describe() + " ").starts_with(kernel + " ");
+  }
+  if (has_call && !is_named) internal_error("no call has the name of its offer, " + kernel);
+}
+
 void lower_node(const Node& node, const KernelChoices& choices, LoweringContext& context) {
-  if (const Offer* offer = choices.chosen(node)) return offer->lower(context);
-  lower_by_definition(node, context);
+  const Offer* offer = choices.chosen(node);
+  if (offer == nullptr) return lower_by_definition(node, context);
+  const size_t first = context.program().steps.size();
+  context.set_kernel(offer->kernel);
+  offer->lower(context);
+  check_name(std::span(context.program().steps).subspan(first), offer->kernel);
 }
 
 // Binds the symbols among a value's elements: they are known once the value is computed.
@@ -121,7 +138,6 @@ void bind_elements(const Value* value, LoweringContext& context) {
   if (value == nullptr || !value->elements_at_run_time) return;
   SymbolBinding binding;
   for (const Expr& element : *value->elements) binding.symbols.push_back(*element.as_symbol());
-  if (binding.symbols.empty()) return;
   binding.buffer = context.buffer(*value);
   const Origin origin = value->producer != nullptr ? value->producer->origin : Origin{value->name, "Input", "", 0};
   context.program().steps.push_back({std::move(binding), {origin}});

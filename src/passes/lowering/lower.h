@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
@@ -18,11 +19,14 @@ class LoweringContext {
   LoweringContext(const Graph& graph, Program& program, const LayoutMap& layouts);
 
   Program& program() { return program_; }
-  // The steps lowered next run only where `condition` is not 0. A copy made under another condition is not reused.
+  // The steps lowered next run only if `condition` is not 0. A copy made under another condition is not reused.
   void set_condition(const Expr& condition) { place_ = " when " + condition.to_string(); }
+  // The name of the offer that is lowered, with which its call describes itself.
+  const std::string& kernel() const { return kernel_; }
+  void set_kernel(std::string kernel) { kernel_ = std::move(kernel); }
   // The buffer of a value, created on first use.
   BufferId buffer(const Value& value);
-  // Around the steps of a loop. A copy made inside is not reused behind it: the loop may have no round.
+  // Around the steps of a loop. A copy made inside is not reused after it: the loop may have no round.
   void begin_loop() { loops_.emplace_back(); }
   void end_loop();
   // The value in a layout: its own buffer when it has that layout, else a copy, created once.
@@ -38,7 +42,7 @@ class LoweringContext {
   Program& program_;
   const LayoutMap& layouts_;
   std::map<const Value*, BufferId> buffers_;
-  std::string place_;
+  std::string place_, kernel_;
   using CopyKey = std::pair<BufferId, std::string>;
   std::map<CopyKey, BufferId> copies_;
   std::vector<std::vector<CopyKey>> loops_;  // that are open, the innermost last: the copies made inside

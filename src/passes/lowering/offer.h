@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,17 +14,18 @@ class LoweringContext;
 enum class LayoutDemand : uint8_t { none, rows, blocks };
 
 struct Offer {
-  std::string kernel;  // "conv_winograd 2x2x4": with the tile of outputs
-  // The layout in which it reads input 0, the activations; none where the kernel reads any layout, or copies as it
-  // likes.
+  // The kernel's name in reports: the title of the step that it becomes begins so (LoweringContext::kernel).
+  std::string kernel;  // "conv_winograd F(2,2,4)": with the tile of outputs
+  // The layout in which it reads input 0, the activations; none if the kernel reads any layout, or copies as it likes.
   LayoutDemand reads = LayoutDemand::none;
-  // The layout in which it writes output 0, another one costs a copy; none where it writes that of its input.
+  // The layout in which it writes output 0, another one costs a copy; none if it writes that of its input.
   LayoutDemand gives = LayoutDemand::rows;
   // The layout that input 0 must have already if it is to be an offer: a copy would cost what the kernel gains.
   LayoutDemand needs = LayoutDemand::none;
-  // Of one image, in vector multiply-adds at the peak rate; 0 for a kernel that has no rival.
-  double cost = 0;
-  // Why it takes no part in the choice although the kernel supports the node; empty where it does.
+  // For one image, in vector multiply-adds at the peak rate; nothing if it is not estimated, since the kernel has no
+  // rival, or rivals are taken in the order of the offers.
+  std::optional<double> cost = {};
+  // Why it takes no part in the choice although the kernel supports the node; empty if it does.
   std::string declined = {};
   // Adds the step of the kernel's call to the program.
   std::function<void(LoweringContext&)> lower = {};

@@ -7,7 +7,7 @@ namespace {
 
 bool is(const KernelCall& call, std::string_view title) { return call.spec->describe().starts_with(title); }
 
-// One kernel that reads what the first does, and others, and stores where the last does.
+// One kernel that reads the operands of the first, and others, and stores to the output of the last.
 KernelCall joined(std::string title, const KernelCall& first, const KernelCall& last,
                   const std::vector<KernelOperand>& others = {}) {
   KernelCall call = last;
@@ -46,7 +46,9 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 
 Target text_target() {
   return {.name = "text",
+          .machine = {},
           .block_channels = 4,
+          .parallel_results = 4864,
           .offers = [](const Node&, const Graph&) { return Offers(); },
           .fits_epilogue = fits_epilogue,
           .fusions = {{"pooled_convolution", 2, pooled_convolution}, {"attention", 3, attention}},

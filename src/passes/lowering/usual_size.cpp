@@ -20,7 +20,7 @@ void for_each_input(const Program& program, const Visitor& visit) {
   for (const BufferId input : program.inputs) visit(program.buffer(input).name, program.buffer(input).element_shape());
 }
 
-// The value that the usual size of an input's dim gives a symbol: 4 where the dim is 16*symbol.
+// The value that the usual size of an input's dim gives a symbol: 4 if the dim is 16*symbol.
 template <class Model>
 std::optional<int64_t> from_inputs(const Model& model, const Symbol& symbol) {
   std::optional<int64_t> result;

@@ -13,7 +13,7 @@
 
 namespace onnxc {
 
-// Nothing where the size cannot be computed in 64 bits. Graph and program have their inputs.
+// Nothing if the size cannot be computed in 64 bits. Graph and program have their inputs.
 std::optional<int64_t> usual_size(const Graph& graph, const Expr& size);
 std::optional<int64_t> usual_size(const Program& program, const Expr& size);
 

@@ -1,12 +1,12 @@
 // Removes the roundings of --precision from values that stay in registers.
 //
-// Before, where a nest that added a bias was fused with one that took the maximum (b2 is bfloat16):
+// Before: a nest that added a bias was fused with one that took the maximum (b2 is bfloat16):
 //   b2[i] = bfloat16(max(float32(bfloat16(float32(b0[i]) + b1[i])), 0))
 // After:
 //   b2[i] = bfloat16(max(float32(b0[i]) + b1[i], 0))
 //
-// Only what lies in memory is stored in 16 bits; --precision promises no rounding elsewhere. Limits: runs with
-// --precision alone, since a model of half types asks for each rounding that its operators make.
+// Only what lies in memory is stored in 16 bits; --precision promises no rounding elsewhere. Limits: runs only with
+// --precision, since a model of half types asks for each rounding that its operators make.
 #pragma once
 
 #include "ir/program/program.h"

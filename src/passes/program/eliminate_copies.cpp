@@ -51,7 +51,7 @@ class CopyElimination {
            std::ranges::all_of(uses_.views(id), [&](BufferId view) { return is_written_only_by(view, step); });
   }
 
-  // The source is written where the copy would put it.
+  // The source is written to the copy's destination.
   bool place_source(const Copy& copy, size_t position) {
     Buffer& from = program_.buffer(copy.from);
     if (from.kind != BufferKind::temporary || from.view || from.alias || from.is_packed) return false;
@@ -68,7 +68,7 @@ class CopyElimination {
     return true;
   }
 
-  // The destination is read where the source stands.
+  // The destination is read from the source.
   bool forward_source(const Copy& copy, size_t position) {
     Buffer& to = program_.buffer(copy.to);
     if (to.kind != BufferKind::temporary || to.view || to.alias) return false;

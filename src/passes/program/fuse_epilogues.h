@@ -11,7 +11,8 @@ struct Target;
 // registers, and t is gone.
 //
 // The nest must be the only reader of the template's output, cover it element by element, and read only what the
-// target's epilogues can read: the same element of a tensor of the same layout, one value per channel, a scalar.
+// target's epilogues can read. That is the same element of a tensor of the same layout, one value per channel, a
+// scalar.
 void fuse_epilogues(Program& program, const Target& target);
 
 }  // namespace onnxc

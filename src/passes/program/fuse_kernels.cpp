@@ -23,7 +23,7 @@ class KernelFusion {
     return uses_.is_removed(step) ? nullptr : std::get_if<KernelCall>(&program_.steps[step].work);
   }
 
-  // The kernel that alone reads what the kernel of a step computes.
+  // The only kernel that reads what the kernel of a step computes.
   std::optional<size_t> next(size_t step) const {
     const BufferId id = kernel(step)->output;
     const Buffer& buffer = program_.buffer(id);

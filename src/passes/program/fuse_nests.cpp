@@ -102,7 +102,8 @@ bool is_mask_of_small_tensors(const Program& program, const LoopNest& nest) {
   return is_simple && operators <= most_operators;
 }
 
-// Where a load of an alias reads the tensor behind it; nothing where they differ in more than axes of extent 1.
+// The indices with which a load of an alias reads the tensor itself; nothing if they differ in more than axes of extent
+// 1.
 std::optional<std::vector<Expr>> indices_behind_alias(const Shape& alias, const std::vector<Expr>& indices,
                                                       const Shape& behind) {
   const auto axes = axes_but_ones(behind, alias);
@@ -150,8 +151,8 @@ bool is_within(const std::vector<Expr>& indices, const Shape& shape) {
   return true;
 }
 
-// Whether the nest loads an element of the buffer that may not exist: where a select, or the condition of a store,
-// keeps it from being read, as in the padding of a pool.
+// Whether the nest loads an element of the buffer that may not exist: a select, or the condition of a store, keeps it
+// from being read, as in the padding of a pool.
 bool may_load_outside(const LoopNest& nest, BufferId buffer, const Shape& shape) {
   bool found = false;
   const auto look_at = [&](const Scalar& scalar) {
@@ -198,7 +199,7 @@ void inline_producer(const LoopNest& producer, LoopNest& consumer) {
         scalar, [&](const ScalarNode& load) { return load.buffer == store.buffer ? copy_at(load.indices) : Scalar(); });
   });
   // A let of the producer may use axes of the consumer but none of its lets, unless it is loaded at one: then it must
-  // stand behind. Lets are sorted by what they use.
+  // come after them. Lets are sorted by what they use.
   std::vector<Let> ordered;
   std::vector<Let> waiting = std::move(lets);
   waiting.insert(waiting.end(), consumer.lets.begin(), consumer.lets.end());

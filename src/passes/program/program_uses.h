@@ -1,5 +1,5 @@
-// Who reads and writes each buffer of a program, and so which step may move where: kept while a pass edits it, so that
-// no pass walks the program for every question it asks.
+// The steps that read and write each buffer of a program, and so which step may move to which place: kept while a pass
+// edits it, so that no pass walks the program for every question it asks.
 #pragma once
 
 #include <optional>

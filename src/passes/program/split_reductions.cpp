@@ -4,14 +4,11 @@
 
 #include <algorithm>
 
-#include "machine/gpu_machine.h"
-
 namespace onnxc {
 namespace {
 
 constexpr int64_t shortest_split = 4096;   // elements of a result; for fewer another launch does not pay
 constexpr int64_t fewest_of_a_part = 256;  // that are left to reduce
-constexpr int64_t enough_results = machine::target_gpu.compute_units * 16;  // sixteen for each compute unit
 constexpr int64_t unknown_extent = 64;
 
 double estimate(const Axis& axis) { return static_cast<double>(axis.extent.constant().value_or(unknown_extent)); }
@@ -26,7 +23,7 @@ bool is_splittable(const LoopNest& nest) {
 }
 
 // How many of the outer reduce axes become parallel.
-size_t axes_to_split(const LoopNest& nest) {
+size_t axes_to_split(const LoopNest& nest, int64_t enough_results) {
   if (!is_splittable(nest) || std::ranges::any_of(nest.accumulators, is_argument)) return 0;
   double results = 1, elements = 1;
   for (const Axis& axis : nest.axes) (axis.kind == AxisKind::reduce ? elements : results) *= estimate(axis);
@@ -86,8 +83,8 @@ LoopNest split(Program& program, LoopNest& nest, size_t count) {
 
 constexpr int64_t chunk = 1024;  // four elements for each thread of a block
 
-// The one reduce axis, where there are few results of many elements.
-const Axis* axis_to_cut(const LoopNest& nest) {
+// The one reduce axis, if there are few results of many elements.
+const Axis* axis_to_cut(const LoopNest& nest, int64_t enough_results) {
   if (!is_splittable(nest) || std::ranges::count(nest.axes, AxisKind::reduce, &Axis::kind) != 1) return nullptr;
   double results = 1;
   const Axis* long_axis = nullptr;
@@ -101,7 +98,7 @@ const Axis* axis_to_cut(const LoopNest& nest) {
   return is_long && results * 8 < static_cast<double>(enough_results) ? long_axis : nullptr;
 }
 
-// What does not change the fold where it is folded in for places behind the end. The others may see the last element
+// The value that leaves the fold unchanged, folded in for places past the end. The others may see the last element
 // again, at its own position.
 std::optional<Scalar> padding(const Accumulator& accumulator) {
   if (accumulator.kind == ReduceKind::sum) return scalar::constant(accumulator.element.dtype(), 0);
@@ -132,7 +129,7 @@ LoopNest cut(Program& program, LoopNest& nest, const Axis& given) {
           scalar::select(scalar::binary(ScalarOp::less, scalar::index(position), scalar::index(whole.extent)),
                          of_chunk.element, *outside);
     const bool finds_positions = is_argument(accumulator);
-    // The chunk's extreme is found again where it stands.
+    // The chunk's extreme is searched again at its position.
     if (finds_positions) of_chunk.position = last;
     const BufferId buffer = add_parts(program, fmt::format("{}.{}", parts.name, i), accumulator.dtype, parts.axes);
     const Scalar found = scalar::load(accumulator.dtype, buffer, part);
@@ -157,13 +154,13 @@ LoopNest cut(Program& program, LoopNest& nest, const Axis& given) {
 
 }  // namespace
 
-void split_reductions(Program& program) {
+void split_reductions(Program& program, const Target& target) {
   std::vector<Step> steps;
   for (Step& step : program.steps) {
     if (auto* nest = std::get_if<LoopNest>(&step.work)) {
-      if (const size_t count = axes_to_split(*nest))
+      if (const size_t count = axes_to_split(*nest, target.parallel_results))
         steps.push_back({split(program, *nest, count), step.origins, step.condition});
-      else if (const Axis* axis = axis_to_cut(*nest))
+      else if (const Axis* axis = axis_to_cut(*nest, target.parallel_results))
         steps.push_back({cut(program, *nest, *axis), step.origins, step.condition});
     }
     steps.push_back(std::move(step));

@@ -1,7 +1,7 @@
 // Splits a long reduction with few results into two nests, for targets with more threads than results.
 #pragma once
 
-#include "ir/program/program.h"
+#include "passes/lowering/target.h"
 
 namespace onnxc {
 
@@ -12,6 +12,6 @@ namespace onnxc {
 // digits than one chain. A single long axis is cut into chunks: before, i = argument_maximum over k < 128000 of x[k];
 // after, p[c] = argument_maximum over e < 1024 of x[1024*c + e], and i = argument_maximum over c of x[p[c]], with p[c]
 // as positions. Accumulators of half types are left alone.
-void split_reductions(Program& program);
+void split_reductions(Program& program, const Target& target);
 
 }  // namespace onnxc

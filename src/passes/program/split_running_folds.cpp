@@ -144,7 +144,7 @@ void add_split(Program& program, Step step, std::vector<Step>& steps) {
   Splitter splitter(program, *nest, *std::move(split));
   steps.push_back({splitter.parts(), step.origins, step.condition});
   Step starts{splitter.starts(), step.origins, step.condition};
-  // Of a dynamic loop the chunks are assumed to be few.
+  // A dynamic loop is assumed to have few chunks.
   if (is_known)
     add_split(program, std::move(starts), steps);
   else

@@ -10,7 +10,7 @@ namespace onnxc {
 //   nest CumSum  ordered i<N
 //     y[i] = (i == 0 ? 0 : y[i - 1]) + x[i]
 //
-// After, with the sums of the chunks, of all chunks up to each, and each chunk behind those before it:
+// After, with the sums of the chunks, of all chunks up to each, and each chunk continuing those before it:
 //
 //   nest CumSum_parts  axes c<ceil(N/1024)  reduce e<1024
 //     acc0 = sum 1024*c + e < N ? x[1024*c + e] : 0
@@ -20,8 +20,8 @@ namespace onnxc {
 //   nest CumSum  axes c<ceil(N/1024)  ordered e<1024
 //     y[1024*c + e] = (e == 0 ? (c == 0 ? 0 : s[c - 1]) : y[1024*c + e - 1]) + x[1024*c + e] where 1024*c + e < N
 //
-// The starts, where they are still many, are split in the same way. Loops of fewer than 4096 iterations, and those of
-// half types, are left alone.
+// The starts, if they are still many, are split in the same way. Loops of fewer than 4096 iterations, and those of half
+// types, are left alone.
 void split_running_folds(Program& program);
 
 }  // namespace onnxc

@@ -126,8 +126,8 @@ class Splitter {
                                  to_element(sum, scalar::integer_constant(DType::int64, 0))});
     emit_for_updates("_range", {of_update(least, value_as(DType::float32), StoreKind::minimum),
                                 of_update(most, value_as(DType::float32), StoreKind::maximum)});
-    // The power of two by which as many updates as there are stay below 2 ^ sum_bits; 0 where none has a size to speak
-    // of, or one is infinite or no number.
+    // The power of two by which as many updates as there are stay below 2 ^ sum_bits; 0 if none has a size to speak of,
+    // or if one is infinite or NaN.
     const Scalar largest = as_real(scalar::binary(ScalarOp::maximum, element(most), -element(least)));
     const Scalar product = largest * as_real(scalar::index(updates_));
     const Scalar bits = scalar::unary(

@@ -1,7 +1,7 @@
 // A report as one HTML file that needs nothing else: no network, no other file.
 //
-// What it shows is JSON inside of the page; a small script (page_parts.h) makes elements of it and gives them text,
-// never markup. So a name from the model stays text, whatever stands in it.
+// Its data is JSON inside of the page; a small script (page_parts.h) makes elements of it and gives them text, never
+// markup. So a name from the model stays text, whatever stands in it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,11 +23,11 @@ class Page {
   // A node of a graph or a step of a program, in order.
   struct GraphNode {
     std::string title;                // "Conv 'down.conv'"
-    std::vector<std::string> lines;   // below it: shapes, where it comes from
+    std::vector<std::string> lines;   // below it: shapes, source
     std::vector<size_t> inputs = {};  // nodes before it
   };
 
-  // What bounds work: both measured on the machine.
+  // The bounds of work: both measured on the machine.
   struct Roofs {
     double gflops, gigabytes;  // a second
   };

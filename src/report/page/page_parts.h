@@ -6,7 +6,7 @@
 namespace onnxc {
 
 extern const std::string_view page_style;
-// Plain JavaScript without a library. Text gets into the page by textContent alone.
+// Plain JavaScript without a library. Text gets into the page only by textContent.
 extern const std::string_view page_script;
 
 }  // namespace onnxc

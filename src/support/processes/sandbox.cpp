@@ -33,18 +33,18 @@ void check(bool holds, const char* what) {
 
 constexpr uint64_t reads = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 constexpr uint64_t runs = reads | LANDLOCK_ACCESS_FS_EXECUTE;
-// Of the second and third version; older headers do not name the third's.
+// Access rights of the second and third version; older headers do not name the third's.
 constexpr uint64_t renames_elsewhere = LANDLOCK_ACCESS_FS_REFER, truncates = uint64_t{1} << 14;
 constexpr uint64_t writes = reads | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
                             LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REMOVE_FILE |
                             LANDLOCK_ACCESS_FS_REMOVE_DIR | renames_elsewhere | truncates;
-// What a rule for a file, which is no folder, may hold.
+// The rights that a rule for a file, rather than a folder, may hold.
 constexpr uint64_t of_files =
     LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE | truncates;
 // All of the first version: what is not named here would stay allowed everywhere.
 constexpr uint64_t first_version = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
 
-// What the kernel's version of Landlock can forbid; 0 where it has none.
+// The rights that the kernel's version of Landlock can forbid; 0 if it has none.
 uint64_t known_accesses() {
   const long version = syscall(SYS_landlock_create_ruleset, nullptr, size_t{0}, LANDLOCK_CREATE_RULESET_VERSION);
   if (version < 1) return 0;
@@ -104,7 +104,7 @@ std::vector<sock_filter> filter_program() {
   constexpr auto load = [](uint32_t offset) { return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, offset}; };
   constexpr sock_filter fail = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM};
   constexpr sock_filter pass = {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW};
-  // Goes on behind the next statement where it does not hold.
+  // Skips the next statement if it does not hold.
   constexpr auto equal = [](uint32_t value) { return sock_filter{BPF_JMP | BPF_JEQ | BPF_K, 0, 1, value}; };
   std::vector<sock_filter> program = {
       load(offsetof(seccomp_data, arch)), {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, processor},          fail,

@@ -54,7 +54,7 @@ class FileActions {
   posix_spawn_file_actions_t actions_;
 };
 
-// Ended by a null. What is added comes first, and what it replaces is left out.
+// Ended by a null. The added variables come first, and those that they replace are left out.
 std::vector<char*> environment_with(const std::vector<std::string>& added) {
   std::vector<char*> result;
   for (const std::string& assignment : added) result.push_back(const_cast<char*>(assignment.c_str()));
@@ -67,8 +67,8 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
   return result;
 }
 
-// The program has begun to run, and has not yet asked for much. What it starts inherits the limits, and so ends by
-// itself some time after the deadline.
+// The program has begun to run, and has not yet asked for much. Programs that it starts inherit the limits, and so end
+// by themselves some time after the deadline.
 void limit(pid_t process, const ProcessOptions& options) {
   const auto set = [&](__rlimit_resource resource, rlim_t value) {
     rlimit now{};
@@ -109,15 +109,15 @@ pid_t start(const std::vector<std::string>& arguments, const ProcessOptions& opt
   return process;
 }
 
-// What poll takes: milliseconds, or -1 for no end.
+// poll's argument: milliseconds, or -1 for no end.
 int until(const std::optional<Time>& deadline) {
   if (!deadline) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - std::chrono::steady_clock::now()).count();
   return static_cast<int>(std::clamp<int64_t>(left, 0, std::numeric_limits<int>::max()));
 }
 
-// Reads both ends until the writers have closed them; both at once, so that neither pipe fills up. False where the
-// deadline comes first. Stops where one cannot be read.
+// Reads both ends until the writers have closed them; both at once, so that neither pipe fills up. False if the
+// deadline comes first. Stops if one cannot be read.
 bool drain(std::array<FileDescriptor, 2>& sources, const std::array<std::string*, 2>& captures,
            const std::optional<Time>& deadline, int& read_error) {
   std::array<char, 65536> buffer;

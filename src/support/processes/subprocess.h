@@ -32,11 +32,11 @@ struct ProcessOptions {
 };
 
 // Runs arguments[0], found in PATH unless it holds a '/', and waits. Its input is empty; its output and errors are
-// captured, the first 16 MiB of each. May be called from many threads at once.
-// UserError where it cannot be started, naming the program and the hint.
+// captured, the first 16 MiB of each. May be called from many threads at once. UserError if it cannot be started,
+// naming the program and the hint.
 ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
 
-// Where a program of this name is on the PATH; nothing where there is none.
+// The place of a program of this name on the PATH; nothing if there is none.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
 }  // namespace onnxc

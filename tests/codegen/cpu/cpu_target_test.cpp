@@ -1,5 +1,5 @@
-// Which kernel takes a node, and how it is followed up: the steps of lowered programs. That the kernels compute what
-// the definitions mean is tested in kernels/ and, compiled, by tests/ops.
+// Which kernel takes a node, and how it is followed up: the steps of lowered programs. Tests in kernels/ and, compiled,
+// in tests/ops show that the kernels compute what the definitions mean.
 #include "codegen/cpu/cpu_target.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What the steps of a graph are after lowering and fusion, the kernels' by their descriptions.
+// The steps of a graph after lowering and fusion, the kernels' by their descriptions.
 std::vector<std::string> steps(const std::string& graph) {
   const Target target = cpu_target(*find_cpu_machine("x86-64-v3"));
   Program program = lower_for(*read_shaped_graph(graph), target);
@@ -45,7 +45,7 @@ TEST(CpuTarget, AConvolutionTakesWhatFollows) {
     sum = Add(left, right)
     y = Conv(sum, wd)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
+              ElementsAre("conv_stem 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
                           "conv_direct 1x1x1 16->5", "copy"));
 }
 
@@ -68,8 +68,8 @@ TEST(CpuTarget, ATransposedConvolutionStoresIntoAConcat) {
     joined = Concat <axis = 1> (up, skip)
     y = Conv(joined, wd)
   })"),
-              ElementsAre("conv_direct 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2",
-                          "conv_direct 1x1x1 3->16", "conv_winograd F(2,2) 1x3x3 32->16", "copy"));
+              ElementsAre("conv_stem 1x1x1 3->24", "conv_transpose 1x2x2 24->16 stride 1x2x2", "conv_stem 1x1x1 3->16",
+                          "conv_winograd F(2,2) 1x3x3 32->16", "copy"));
 }
 
 TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
@@ -81,7 +81,7 @@ TEST(CpuTarget, PoolsAndStatisticsOfBlockedTensorsHaveKernels) {
     mean = GlobalAveragePool(normalized)
     y = Conv(mean, wb)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
+              ElementsAre("conv_stem 1x3x3 3->20", "pool maximum 1x2x2 stride 1x1x1", "partial_moments",
                           "channel_moments", "normalization_factors", "InstanceNormalization", "partial_sums",
                           "mean_of_channels", "conv_direct 1x1x1 20->8", "copy"));
 }
@@ -117,7 +117,7 @@ TEST(CpuTarget, SmallMaximaInRowsStayThere) {
             << size << type << window;
 }
 
-// In blocks where its input is.
+// In blocks if its input is.
 TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
   EXPECT_THAT(steps(R"((float[1, 3, 20, 20] x) => (y) <float[32, 3, 3, 3] wa, float[8, 32, 1, 1] wb> {
     a = Conv(x, wa)
@@ -127,7 +127,7 @@ TEST(CpuTarget, LargeWindowsBetweenConvolutionsStayInBlocks) {
               testing::Contains(testing::StartsWith("pool_separable maximum 1x5x5")));
 }
 
-// Windows that do not overlap and of which the convolution's tiles are made, whatever lies between.
+// Windows that do not overlap and that make up the convolution's tiles, whatever lies between.
 TEST(CpuTarget, AMaxPoolIsPartOfItsConvolution) {
   EXPECT_THAT(steps(R"((float[1, 3, 9, 40, 41] x) => (y)
       <float[64, 3, 3, 3, 3] wa, float[64, 64, 3, 3, 3] wb, float[64, 64, 3, 3, 3] wc> {
@@ -172,7 +172,7 @@ TEST(CpuTarget, APoolStaysApart) {
               testing::Contains(testing::StartsWith("pool average")));
 }
 
-// What stands between few channels on both sides stays in rows.
+// Steps between few channels on both sides stay in rows.
 TEST(CpuTarget, FewChannelsStayInRows) {
   EXPECT_THAT(steps(R"((float[1, 32, 6, 6, 6] x) => (y)
       <float[32, 3, 3, 3, 3] wa, float[3] scale, float[3] bias, float[3, 1, 1, 1] slope, float[3, 3, 3, 3, 3] wb> {
@@ -193,7 +193,7 @@ TEST(CpuTarget, ManyChannelsBecomeFewInRows) {
     b = Conv(a, wb)
     y = Add(b, column)
   })"),
-              ElementsAre("conv_direct 1x3x3 1->24", "conv to rows 1x1x1 24->3"));
+              ElementsAre("conv_stem 1x3x3 1->24", "conv to rows 1x1x1 24->3"));
   // A reader that wants blocks decides, and with a stride there is no such kernel.
   EXPECT_THAT(steps(R"((float[1, 32, 6, 8] x) => (y) <float[32, 3, 2, 2] wa, float[6, 3, 1, 1] wb> {
     up = ConvTranspose <strides = [2, 2]> (x, wa)
@@ -201,7 +201,7 @@ TEST(CpuTarget, ManyChannelsBecomeFewInRows) {
     y = Conv(pooled, wb)
   })"),
               ElementsAre("copy", "conv_transpose_packed 1x2x2 32->3 stride 1x2x2", "pool maximum 1x2x2 stride 1x1x1",
-                          "copy", "conv_direct 1x1x1 3->6", "copy"));
+                          "copy", "conv_stem 1x1x1 3->6", "copy"));
   EXPECT_THAT(steps("(float[1, 32, 6, 18] x) => (y) <float[3, 32, 1, 1] w> { y = Conv <strides = [1, 2]> (x, w) }"),
               ElementsAre("copy", "conv_direct 1x1x1 32->3 stride 1x1x2", "copy"));
 }
@@ -213,7 +213,7 @@ TEST(CpuTarget, FewChannelsGoToBlocksForAReaderThatWantsThem) {
     pooled = MaxPool <kernel_shape = [2, 2]> (activated)
     y = Conv(pooled, wb)
   })"),
-              ElementsAre("conv_direct 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
+              ElementsAre("conv_stem 1x3x3 3->4", "pool maximum 1x2x2 stride 1x1x1", "copy",
                           "conv_planar_winograd 1x3x3 4->20"));
 }
 
@@ -226,7 +226,7 @@ TEST(CpuTarget, RowsOfAConvolutionMustBeLong) {
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 20)),
               ElementsAre("conv_planar 1x3x3 3->4", "conv_planar_winograd 1x3x3 4->20"));
   EXPECT_THAT(steps(fmt::format(fmt::runtime(graph), 8)),
-              ElementsAre("conv_direct 1x3x3 3->4", "copy", "conv_direct 1x3x3 4->20", "copy"));
+              ElementsAre("conv_stem 1x3x3 3->4", "copy", "conv_stem 1x3x3 4->20", "copy"));
 }
 
 TEST(CpuTarget, AveragesOfRowMajorTensorsAreLeftToTheirDefinition) {
@@ -256,7 +256,7 @@ TEST(CpuTarget, ABiasMayBeComputedBesideConstantWeights) {
               ElementsAre("conv_planar 1x3x3 3->4"));
 }
 
-// Of so many weights, float32 does not tell the places apart; of others the number is not known.
+// With so many weights float32 does not tell the places apart; of others the number is not known.
 TEST(CpuTarget, ComputedWeightsThatCannotBePackedLeaveANodeToItsDefinition) {
   EXPECT_THAT(steps("(float[1, 4096, 3, 3] x, float[4096, 4096, 1, 1] w) => (y) { y = Conv(x, w) }"),
               ElementsAre("conv"));

@@ -1,5 +1,5 @@
-// Reads the assembly of every kernel template and fails where an innermost loop with multiply-adds keeps a vector on
-// the stack: a spilled accumulator, weight or broadcast costs more than all that the tile was chosen for.
+// Reads the assembly of every kernel template and fails if an innermost loop with multiply-adds keeps a vector on the
+// stack: a spilled accumulator, weight or broadcast costs more than all that the tile was chosen for.
 #include <cxxabi.h>
 #include <gtest/gtest.h>
 
@@ -216,9 +216,9 @@ const ByteMatricesCall products_of_bytes[] = {&call<ByteMatrixProduct<uint8_t, i
 )";
 constexpr const char* spilling_kernel = "winograd_multiply<20, 2>";
 
-// Of activations of 16 bits: those that are widened, and on a machine with the instruction pairs of bfloat16. Not read:
-// the last tile of a row of one tap, whose voxels are copied; with pairs and channels that fill no block its sums leave
-// the registers around each copy.
+// For activations of 16 bits: those that are widened, and on a machine with the instruction pairs of bfloat16. Not
+// read: the last tile of a row of one tap, whose voxels are copied; with pairs and channels that fill no block its sums
+// leave the registers around each copy.
 constexpr const char* source_of_16_bits = R"(
 #include "kernels/cpu/conv/conv_direct.h"
 #include "kernels/cpu/conv/conv_direct_instances.cpp"
@@ -250,7 +250,7 @@ const Call convolutions[] = {
 }  // namespace onnxc::kernels
 )";
 
-// Of a machine with matrix tiles.
+// For a machine with matrix tiles.
 constexpr const char* source_of_tiles = R"(
 #include "kernels/cpu/conv_tiles/conv_tiles.h"
 #include "kernels/cpu/matmul_tiles/matmul_tiles.h"

@@ -1,4 +1,5 @@
-"""What compiling models of one node costs: processor time, as a multiple of what the same clang takes for a fixed file.
+"""The cost of compiling models of one node: processor time, as a multiple of what the same clang takes for a fixed
+file.
 
 The times are sums over a few turns of both, so that little of the machine's speed and load is in the ratio: the least
 times of short processes vary three times as much. A bound is 1.3 times what was measured; with the direct kernel

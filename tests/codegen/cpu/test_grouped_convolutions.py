@@ -1,7 +1,7 @@
 """Convolutions in groups of any width: what --report says that each became, and values beside onnxruntime's.
 
-No convolution with constant weights is left to loops on a CPU, whatever its type, rank and groups. That the kernels
-compute what the definition means is tested in tests/kernels/cpu.
+No convolution with constant weights is left to loops on a CPU, whatever its type, rank and groups. Tests in
+tests/kernels/cpu show that the kernels compute what the definition means.
 """
 
 import itertools
@@ -131,7 +131,7 @@ def add_bytes(model: ManyConvolutions, case: tuple[int, int, int], rank: int, fo
 
 
 def fates(path: Path, march: str) -> Iterator[tuple[str, str]]:
-    """Of each convolution: "kernel" or "loops", and which."""
+    """For each convolution: "kernel" or "loops", and which."""
     command = [str(onnxc_commands.BINARIES / "onnxc"), str(path), "--report", "--json", "--march", march]
     for node in json.loads(onnxc_commands.execute(command).stdout)["nodes"]:
         if "Conv" in node["op_type"]:
@@ -172,7 +172,7 @@ def test_no_convolution_of_bytes_is_loops(tmp_path: Path, rank: int, form: str) 
     model = ManyConvolutions()
     for case in CASES:
         add_bytes(model, case, rank, form)
-    # What a zero point of the run is multiplied with is a convolution of its own.
+    # The factor of a zero point of the run is a convolution of its own.
     expect_kernels(model, tmp_path / "bytes.onnx", 2 if form == DYNAMIC else 1)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import onnx
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case_prefix
 
 

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import compare, onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.table import TOLERANCES
 
 FLOAT16, BFLOAT16 = np.float16, ml_dtypes.bfloat16

@@ -1,5 +1,5 @@
-"""Operators outside of the kernel templates at sizes where one thread alone would take long, with what to expect of
-them; `python -m tests.codegen.hip.serial_table` prints docs/gfx942-kernels.md's table of them from simulated runs."""
+"""Operators outside of the kernel templates at sizes for which one thread by itself would take long, with what to
+expect of them; `python -m tests.codegen.hip.serial_table` prints a table of them from simulated runs."""
 
 import json
 import tempfile
@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 
 # Accesses to memory that one thread makes one after the other; and times what a good kernel would take.
 MOST_STEPS = 1000

@@ -11,7 +11,7 @@ from tests.ops.case import case
 
 
 def quotient_operands(kind: Any) -> tuple[Any, Any]:
-    """Every pair of edges, then quotients that are denormal, and around where they are zero or infinite."""
+    """Every pair of edges, then quotients that are denormal, and around those that are zero or infinite."""
     info = np.finfo(kind)
     edges = [0, 1, 3, 0.1, 1e4, 1e-4, info.max, info.smallest_normal, info.smallest_subnormal, np.inf, np.nan]
     signed = np.array([*edges, *[-edge for edge in edges]], kind)
@@ -56,7 +56,7 @@ def test_quotients_of_halves(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("op_type", ["Sin", "Cos", "Tan"])
 def test_large_angles_of_float64(op_type: str, tmp_path: Path) -> None:
-    """Beyond 2^20 OCML reduces by v_trig_preop_f64, of which each segment of 2/pi is used by some of these."""
+    """Beyond 2^20 OCML reduces by v_trig_preop_f64; some of these use each segment of 2/pi."""
     random = np.random.default_rng(1)
     angles = random.standard_normal(500) * 10.0 ** random.integers(0, 300, 500)
     edges = [1e6, -1e6, 1e15, 1e22, 1.7e308, 2.0**1023, 0.5, 0.0, 1e-300]

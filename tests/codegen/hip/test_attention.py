@@ -1,5 +1,6 @@
-"""Attention in one kernel on the simulator, against PyTorch in float64: sizes around each tile's edge, depths that the
-kernel takes and one that it does not, sizes that only a run knows, masks, range, and results that must be exact."""
+"""Attention in one kernel on the simulator, against PyTorch in float64. Cases are sizes around each tile's edge, depths
+that the kernel takes and one that it does not, sizes that only a run knows, masks, range, and results that must be
+exact."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ import pytest
 import torch
 from onnx import helper
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, Dims, expect, model
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.table import TOLERANCES
 
@@ -147,7 +148,7 @@ def test_what_the_kernel_does_not_take(dtype: Any, tmp_path: Path, monkeypatch: 
 
 
 def test_biases_of_every_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of queries, of keys, of heads, of images, and several of them at once."""
+    """Broadcasts of queries, of keys, of heads, of images, and several of them at once."""
     shapes: list[tuple[Dims, ...]] = [
         ((1, 1, 1, 45),),
         ((1, 1, 34, 1),),
@@ -201,7 +202,7 @@ MASKED = Sizes(1, 2, 70, 100, 16, 16, ((1, 2, 70, 100),))
 
 
 def masks_of(dtype: Any) -> Array:
-    """Rows of which whole tiles, all but one key, or everything is hidden."""
+    """Rows with whole tiles, all but one key, or everything hidden."""
     mask = random(1, 2, 70, 100, seed=9).astype(dtype)
     mask[:, :, 0:5, :32] = -np.inf
     mask[:, :, 5:10, 32:] = -np.inf
@@ -226,8 +227,8 @@ def test_masks(dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_what_is_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As PyTorch: a score of NaN or +inf makes its row NaN, a value that is not finite its column, of every query; what
-    stands behind the last key or the last element counts in none."""
+    """As PyTorch: a score of NaN or +inf makes its row NaN, a value that is not finite its column, of every query;
+    values past the last key or the last element count in none."""
     case = Sizes(1, 2, 40, 33, 5, 7, ((1, 2, 40, 33),))
     compiled = Compiled(attention_model([case], np.float32), tmp_path, monkeypatch)
     inputs = inputs_of([case], np.float32)
@@ -263,7 +264,8 @@ def test_half_precision_keeps_its_range(dtype: Any, tmp_path: Path, monkeypatch:
 
 @TYPES
 def test_exact_results(dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Queries of zero have the mean of the values, here of 64 keys; a key that alone is seen gives its own value."""
+    """Queries of zero have the mean of the values, here of 64 keys; a key that is the only one seen gives its own
+    value."""
     cases = [Sizes(2, 3, 45, 64, 16, 20), Sizes(2, 3, 45, 77, 16, 20, ((45, 77),))]
     compiled = Compiled(attention_model(cases, dtype), tmp_path, monkeypatch)
     inputs = inputs_of(cases, dtype)

@@ -15,12 +15,12 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from onnxc import abi, library
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.gfx942sim.hip_host import HIP_OPTIONS, REPOSITORY, Hip, compile_kernels
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 
 MODEL = """<ir_version: 9, opset_import: ["" : 18]>
@@ -29,7 +29,7 @@ model (float[N, 4, 6, 6] x) => (y) {
   b = Relu (a)
   y = Conv (b, v)
 }"""
-# What the caller computes in its own stream just before.
+# The caller's own work in its stream just before.
 PRODUCER = """
 extern "C" __global__ void produce(const float* from, float* x, int n) {
   int i = __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x();
@@ -226,7 +226,7 @@ def test_a_caller_captures_a_run_in_a_graph_of_its_own(caller: Caller, flags: in
 
 
 def test_weights_go_up_beside_a_capture_of_the_caller(caller: Caller) -> None:
-    """Which the null stream would spoil, where the stream that captures waits for it."""
+    """The null stream would spoil it if the stream that captures waits for it."""
     hip, stream, graph = caller.hip, caller.stream(BLOCKING), ctypes.c_void_p()
     made: list[Any] = []
     hip.hipStreamBeginCapture(stream, THREAD_LOCAL)

@@ -1,8 +1,9 @@
-"""The kernel of groups of few channels (depthwise ones: of one) on the simulator, in each of its forms and types: sizes
-around each edge of its tiles, kernels, strides, dilations and pads of rank 1 to 3, all sizes with one compile.
+"""The kernel of groups of few channels (depthwise ones: of one) on the simulator, in each of its forms and types. Cases
+are sizes around each edge of its tiles, kernels, strides, dilations and pads of rank 1 to 3, all sizes with one
+compile.
 
-A thread has four outputs along the height, or along the width where the kernel has a height of one; a block of threads
-has 256 places of one channel in a planar tensor, and 16 of 16 channels in blocks of channels.
+A thread has four outputs along the height, or along the width if the kernel has a height of one. A block of threads has
+256 places of one channel in a planar tensor, and 16 of 16 channels in blocks of channels.
 """
 
 import re
@@ -16,9 +17,9 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, NodeText, build_model, graph_case, random, small_integers
 from tests.ops.network import convolution_reference
 
@@ -33,7 +34,7 @@ ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
 @dataclass(frozen=True)
 class Filter:
-    """A group's channels are 1 where weights have one input channel; channels counts those of all groups."""
+    """A group's channels are 1 if weights have one input channel; channels counts those of all groups."""
 
     channels: int
     weights: tuple[int, ...]
@@ -98,7 +99,7 @@ def dense(channels: int, rank: int, dtype: Any, seed: int) -> Array:
 
 
 def make_case(form: str, one: Filter, x: Array, w: Array) -> Case:
-    """The convolution alone; or between two that give it blocks of channels, and take them."""
+    """Only the convolution; or between two that give it blocks of channels, and take them."""
     rank, filters = x.ndim - 2, w.shape[0]
     bias = small_integers(filters, dtype=x.dtype, seed=2)
     constants = {"w": w, "bias": bias}
@@ -204,7 +205,7 @@ def test_nothing_but_padding(form: str, tmp_path: Path) -> None:
 
 
 def test_not_finite_values_stay_in_their_channel(tmp_path: Path) -> None:
-    """What lies outside of the input counts as zero, whatever is read instead, and no channel reads another."""
+    """Elements outside of the input count as zero, whatever is read instead, and no channel reads another."""
     one = Filter(17, (17, 1, 3, 3), pads=(2, 2, 2, 2))
     x = small_integers(1, 17, 5, 6)
     x[0, 3], x[0, 16, 0] = np.nan, np.inf
@@ -248,7 +249,7 @@ def added_in_blocks(one: Filter, x: Array, w: Array) -> Case:
 
 @pytest.mark.parametrize("form", ["planar", pytest.param("blocked to planar", marks=pytest.mark.slow)])
 def test_blocks_that_go_round_several_times(form: str, tmp_path: Path) -> None:
-    """With many blocks each goes round over several tiles, the last of which is ragged."""
+    """With many blocks each goes round over several tiles, and the last one is ragged."""
     channels, width = (2500, 1102) if form == "planar" else (320, 16003)
     one = Filter(channels, (channels, 1, 3), pads=(1, 1))
     x, w = small_integers(1, channels, width), small_integers(*one.weights, seed=1)

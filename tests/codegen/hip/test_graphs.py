@@ -7,9 +7,9 @@ import onnx
 import pytest
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]>'

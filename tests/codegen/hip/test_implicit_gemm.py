@@ -15,8 +15,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, Node, build_model, case, constant, random, small_integers, with_unknown_dims
 from tests.ops.network.convolution_cases import conv_case
 
@@ -61,7 +61,7 @@ def test_products_of_float32(op_type: str, products: str, tmp_path: Path) -> Non
     error = np.abs(run(noisy, tmp_path, f"--fp32={products}").astype(np.float64) - noisy.expected[0])
     longest = np.sqrt(19 * 18) * np.abs(x).max() * np.abs(w).max()
     assert error.max() <= PRODUCTS[products] * longest
-    # That the way was taken: a better one would be far below its bound.
+    # Shows that the way was taken: a better one would be far below its bound.
     assert products == "ieee" or error.max() > PRODUCTS[products] * longest / 300
 
 
@@ -176,7 +176,7 @@ def test_largest_floats_stay_finite_when_split(tmp_path: Path) -> None:
 
 @pytest.fixture
 def launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the simulator counts what each launch did."""
+    """The file in which the simulator counts what each launch did."""
     log = tmp_path / "launches"
     monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_LOG", str(log))
     return log
@@ -207,7 +207,7 @@ def test_no_bank_conflicts(products: str, launches: Path, tmp_path: Path) -> Non
         run(one, tmp_path, *([] if half else [f"--fp32={products}"]))
         plan = plan_of(tmp_path, *([] if half else [f"--fp32={products}"]))
         assert ("WeightOrder::strided" if order == "strided" else f"InputOrder::{order}") in plan
-    # Of bf16x3 a wavefront that has one chunk of its rows writes 8 bytes of each 16, so that half of the banks work.
+    # With bf16x3 a wavefront that has one chunk of its rows writes 8 bytes of each 16, so that half of the banks work.
     found = dict(zip(orders(np.float32), conflicts(launches), strict=True))
     assert not any(found[order] for order in found if products != "bf16x3" or order != "planar"), found
 
@@ -227,7 +227,7 @@ TILES: dict[str, tuple[int, int, int, Any]] = {
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("tile", TILES)
 def test_each_tile(tile: str, launches: Path, tmp_path: Path) -> None:
-    """Of several images, so that the last tile of each is ragged."""
+    """With several images, so that the last tile of each is ragged."""
     channels, filters, rows, dtype = TILES[tile]
     one = conv_case("", "Conv", (2, channels, rows // 2 - 3), (filters, channels, 1), dtype=dtype, bias=True)
     assert one.expected is not None
@@ -236,9 +236,9 @@ def test_each_tile(tile: str, launches: Path, tmp_path: Path) -> None:
     assert conflicts(launches) == [0]
 
 
-# A wavefront's table has 63 taps, and 31 bits of a mask: one table and several, with and without masks, odd and even
-# numbers of steps, parts that begin within a table, a last pair of blocks that is half one. But for one these small
-# layers are cut into parts.
+# A wavefront's table has 63 taps, and 31 bits of a mask. Cases are one table and several, with and without masks, odd
+# and even numbers of steps, parts that begin within a table, a last pair of blocks that is half one. But for one these
+# small layers are cut into parts.
 MANY_TAPS: dict[str, Case] = {
     "63 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 7, 9), pads=[3, 4, 3, 4]),
     "64 taps": conv_case("", "Conv", (1, 20, 9, 10), (18, 20, 8, 8), pads=[4, 3, 3, 4]),
@@ -265,7 +265,7 @@ def test_many_taps(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("commands")
 def test_infinities_meet_no_weight_of_another_place(tmp_path: Path) -> None:
-    """What pads a block of channels or a tile is never multiplied with an input element."""
+    """The padding of a block of channels or a tile is never multiplied with an input element."""
     x = small_integers(1, 17, 6)
     x[0, 3, 2] = np.inf
     w = small_integers(20, 17, 2, seed=1)

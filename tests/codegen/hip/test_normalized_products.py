@@ -1,5 +1,5 @@
 """Convolutions whose result is normalised, on the simulator: two launches. The second adds the parts of those in parts,
-and where a block does not hold a channel's voxels there is a third; of the others the first has the statistics of each
+and if a block does not hold a channel's voxels there is a third; for the others the first has the statistics of each
 tile. If these are many, one launch more folds them."""
 
 import json
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, expect, model
 from tests.codegen.hip.test_rows import group_normalized, parameters
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.network import convolution_reference
 from tests.ops.table import TOLERANCES
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 
 @dataclass(frozen=True)
 class Problem:
-    """Of a convolution, and the groups of channels that are normalised together."""
+    """A convolution, and the groups of channels that are normalised together."""
 
     input: tuple[int, ...]
     weights: tuple[int, ...]
@@ -51,7 +51,7 @@ IN_PARTS = {
     "float16": Problem((2, 128, 4, 4, 4), (40, 128, 3, 3, 3), 40, attributes={"pads": [1] * 6}, dtype=FLOAT16),
     "bfloat16": Problem((1, 128, 3, 5, 4), (32, 128, 3, 3, 3), 8, attributes={"pads": [1] * 6}, dtype=BFLOAT16),
 }
-# Of more voxels than a block holds, a multiple of a chunk's: channels with tails in their blocks and in the tile's
+# With more voxels than a block holds, a multiple of a chunk's: channels with tails in their blocks and in the tile's
 # columns, groups within a block of channels and across two.
 IN_CHUNKS = {
     "volume": Problem((1, 16, 8, 16, 16), (32, 16, 1, 1, 1), 32),
@@ -73,7 +73,7 @@ IN_PARTS_AND_CHUNKS = {
     "float16": Problem((1, 128, 5, 16, 16), (40, 128, 3, 3, 3), 40, attributes={"pads": [1] * 6}, dtype=FLOAT16),
     "bfloat16": Problem((1, 128, 24, 32), (32, 128, 3, 3), 8, attributes={"pads": [1] * 4}, dtype=BFLOAT16),
 }
-# Statistics of 2,048 parts, of which 16 channels have common ones: in chunks, and in parts and chunks.
+# Statistics of 2,048 parts, shared by 16 channels: in chunks, and in parts and chunks.
 FOLDED = {
     "volume": Problem((1, 16, 16, 32, 32), (16, 16, 1, 1, 1), 1),
     "images": Problem((2, 16, 128, 128), (32, 16, 1, 1), 2),
@@ -186,7 +186,7 @@ def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.Monkey
         constants = {"w": w, "bias": bias, "scale": scale, "shift": shift}
         compiled = Compiled(model(nodes, {"x": (np.float32, x.shape)}, constants), folder, monkeypatch)
         [y] = compiled.run(x=x).values()
-        # What the sum with the bias loses is half a unit of 1000, 2^-15, of a deviation of 1.
+        # The sum with the bias loses half a unit of 1000, 2^-15, of a deviation of 1.
         shifted = (x[:, :32] + np.float32(1000)).astype(np.float64)
         expect(y, group_normalized(shifted, 32, scale, shift).astype(np.float32), 2e-5)
         assert compiled.launches().count("second") == 1
@@ -208,7 +208,7 @@ def test_folding_costs_no_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_estimate_counts_what_every_block_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 64 blocks each reads the statistics of 64 tiles of its channels: of one, or of 16 with common ones."""
+    """64 blocks each read the statistics of 64 tiles of their channels: of one, or of 16 with common ones."""
     figures = []
     for groups in (16, 1):
         compiled, _, _ = compiled_problem(Problem((1, 16, 8, 32, 32), (16, 16, 1, 1, 1), groups), tmp_path, monkeypatch)

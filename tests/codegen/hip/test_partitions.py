@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from models import tensor_files
+from models.export import export
+from models.zoo import ROWS
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models import tensor_files
-from tests.models.export import export
 from tests.models.test_models import expect_equal, pytorch_outputs
-from tests.models.zoo import ROWS
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -57,7 +57,7 @@ def test_on_the_second_of_two_devices(network: str, tmp_path: Path, monkeypatch:
 
 
 def test_onnxc_run_names_the_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--device hip:1 where there are two, and where there is one."""
+    """--device hip:1 if there are two, and if there is one."""
     exported = export(ROWS["convolutions"])
     file = onnxc_commands.compile_model(exported.model, tmp_path / "model.so", "--target", "hip")
     run, results = exported.runs[0], []

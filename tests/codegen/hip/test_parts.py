@@ -39,7 +39,7 @@ def gemm(weights: tuple[int, int], rows: list[int]) -> list[Case]:
     return cases
 
 
-# Of each the sizes, and into how many of them reductions are cut.
+# For each the sizes, and into how many of them reductions are cut.
 CASES: dict[str, tuple[list[Case], int]] = {
     "conv 3x3": (convolution("Conv", (32, 32, 3, 3), [(1, 32, 5, 7), (2, 32, 20, 30), (1, 32, 282, 290)]), 2),
     "conv 3x3x3 stride 2": (

@@ -10,14 +10,14 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, Dims, expect, model
-from tests.models.tensor_files import Array
 from tests.ops.case import random
 from tests.ops.table import TOLERANCES
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-# What a wavefront and a block of threads hold ends near these; 9001 is read in chunks.
+# The capacities of a wavefront and a block of threads end near these; 9001 is read in chunks.
 LENGTHS = (1, 2, 3, 16, 17, 63, 64, 65, 255, 256, 257, 511, 513, 1000, 1024, 4096, 8192, 9001)
 
 
@@ -88,7 +88,7 @@ def test_lengths_that_are_known(dtype: Any, tmp_path: Path, monkeypatch: pytest.
         scale, shift = (constants[f"{name}{n}"].astype(np.float64) for name in ("scale", "shift"))
         expect(results[f"s{n}"], softmax(x, -1))
         expect(results[f"g{n}"], log_softmax(x, -1))
-        # Of a row of one element nothing is left but what its mean's rounding left: 0 times a large factor.
+        # Only its mean's rounding is left of a row of one element: 0 times a large factor.
         expect(results[f"l{n}"], layer_normalized(x, scale, shift))
         expect(results[f"r{n}"], rms_normalized(x, scale))
 
@@ -160,7 +160,7 @@ def test_softmax_over_any_axis_of_any_size(dtype: Any, tmp_path: Path, monkeypat
 
 
 def test_rows_that_are_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As PyTorch: a row with NaN or +inf, or of -inf alone, is NaN throughout; -inf gives 0. Also in chunks."""
+    """As PyTorch: a row with NaN or +inf, or of only -inf, is NaN throughout; -inf gives 0. Also in chunks."""
     compiled = Compiled(model([NODES["softmax"]("x", "y")], {"x": (np.float32, ("A", "B"))}, {}), tmp_path, monkeypatch)
     for n in (3, 70, 3000, 20000):
         x = random(7, n)
@@ -231,7 +231,7 @@ def instance_model(cases: list[Instance], dtype: Any, is_blocked: bool, spatial:
             nodes.append(helper.make_node("InstanceNormalization", operands, [f"n{i}"]))
         else:
             nodes.append(helper.make_node("GroupNormalization", operands, [f"n{i}"], num_groups=groups))
-        # What is fused with it reads another tensor at the same place.
+        # The node that is fused with it reads another tensor at the same place.
         nodes += [
             helper.make_node("Add", [f"n{i}", operands[0]], [f"a{i}"]),
             helper.make_node("Relu", [f"a{i}"], [f"y{i}"]),
@@ -282,7 +282,7 @@ def test_instances_of_any_size(is_blocked: bool, tmp_path: Path, monkeypatch: py
 def test_instances_in_parts_of_a_concat(
     axis: int, is_blocked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stored where they belong, rows of one kernel and rows in chunks; along the width no row lies together there."""
+    """Stored in place, rows of one kernel and rows in chunks; along the width no row lies together there."""
     nodes: list[onnx.NodeProto] = []
     inputs: dict[str, Array] = {}
     constants: dict[str, Array] = {}
@@ -371,7 +371,7 @@ def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_run_finds_whether_parts_are_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of sizes that only it knows: 16 channels have common statistics, of a part for each 512 voxels."""
+    """With sizes that only it knows: 16 channels have common statistics, of a part for each 512 voxels."""
     scale, shift = parameters(16)
     nodes = [
         helper.make_node("Conv", ["x", "same"], ["c"]),  # which gives channels in blocks

@@ -1,4 +1,4 @@
-"""Scatters on the simulator, where updates of one element meet: their order counts for none, and for nothing else."""
+"""Scatters on the simulator whose updates meet in one element: order counts for the reduction "none" only."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from onnx.parser import parse_model
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import Compiled, expect
-from tests.models.tensor_files import Array
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -8,16 +8,16 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from models.tensor_files import Array
 from tests.codegen.hip.gpu_model import expect
 from tests.codegen.hip.serial_table import MOST_STEPS, MOST_TIMES, ROWS, Row, measure
-from tests.models.tensor_files import Array
 from tests.onnxc_commands import ENVIRONMENT
 
 pytestmark = pytest.mark.usefixtures("commands")
 
 
 def reference(row: Row, outputs: list[str]) -> list[Array]:
-    """By onnxruntime, or by ONNX's own evaluator where that lacks a type."""
+    """Expected outputs by onnxruntime, or by ONNX's own evaluator if that lacks a type."""
     try:
         session = onnxruntime.InferenceSession(row.model().SerializeToString())
     except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:

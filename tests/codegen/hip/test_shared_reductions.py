@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from tests import compare, onnxc_commands
 from tests.codegen.hip.gpu_model import model
-from tests.models.tensor_files import Array
 
 pytestmark = pytest.mark.usefixtures("commands")
 

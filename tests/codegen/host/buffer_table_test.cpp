@@ -11,7 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::EndsWith;
 
-// What is given to a loop, or left behind by it, is needed in every round; what a round makes for itself is not.
+// A value that is given to a loop, or that it leaves, is needed in every round; one that a round makes for itself is
+// not.
 TEST(BufferTable, WhatCrossesTheEdgeOfALoopLastsForAllRounds) {
   const Program program = parse_program(R"(dim round ..
 b0 input float32 [4] "x"

@@ -14,7 +14,7 @@ Tensor bytes(int64_t count, std::byte value) {
 TEST(WeightBytes, EqualBytesHaveOneCopy) {
   WeightBytes weights;
   EXPECT_EQ(weights.place(bytes(100, std::byte{1})), 0);
-  // 64 bytes behind the first, at the next multiple of 64.
+  // 64 bytes after the first, at the next multiple of 64.
   EXPECT_EQ(weights.place(bytes(100, std::byte{2})), 192);
   EXPECT_EQ(weights.place(bytes(100, std::byte{1})), 0);
   EXPECT_EQ(weights.place(bytes(99, std::byte{1})), 384);

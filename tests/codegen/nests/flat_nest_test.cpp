@@ -1,4 +1,4 @@
-// Which loads behind a select are known to be within their buffers, so that both branches may be computed.
+// Which loads in a select are known to be within their buffers, so that both branches may be computed.
 #include "codegen/nests/flat_nest.h"
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@ class LoadsInBounds : public testing::Test {
  protected:
   static constexpr DType dtype = DType::float32;
   static Scalar zero() { return scalar::constant(dtype, 0); }
-  // y[i] = x[i] where x[i] is not below zero, else `otherwise`.
+  // y[i] = x[i] if x[i] is not below zero, else `otherwise`.
   static Scalar chosen(const Scalar& x, const Scalar& otherwise) {
     return scalar::select(scalar::binary(ScalarOp::less, x, zero()), otherwise, x);
   }
 
-  // Of the loads from `operand` in the only nest, after flattening.
+  // For the loads from `operand` in the only nest, after flattening.
   std::vector<bool> in_bounds(const Operand& operand) const {
     const Program& program = builder_.program;
     const FlatNest nest = flatten(program, std::get<LoopNest>(program.steps.back().work));

@@ -1,4 +1,4 @@
-// What the transformations of flat loops do to nests; that nests still compute the same is shown by what compiles them.
+// The effect of the transformations of flat loops on nests; compiled tests show that nests still compute the same.
 #include "codegen/nests/loop_transforms.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(SplitPeriodicLoops, NotWhatDoesNotDivideTheExtentOrIsShort) {
 )");
 }
 
-// Where i0 is not proven to be below its own extent, the remainder stays; to split there would never end.
+// If i0 is not proven to be below its own extent, the remainder stays; to split there would never end.
 TEST(SplitPeriodicLoops, NotOnePeriod) {
   const Expr d = Symbol::dim("D"), n = floor_div(d + 2, 3), extent = floor_div(min(n, 1) * max(n, 1) + 2, 3);
   ProgramBuilder builder;

@@ -60,7 +60,7 @@ TEST(ModelFile, AMissingFileIsNamed) {
   }
 }
 
-// Cut anywhere, a model is an error of the user's or, where only what nothing needs is lost, still a model.
+// Cut anywhere, a model is an error of the user's or, if only what nothing needs is lost, still a model.
 TEST(ModelFile, TruncatedAtAnyByte) {
   ModelFolder folder;
   const std::string whole = rich_model().SerializeAsString();

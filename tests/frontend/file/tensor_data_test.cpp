@@ -154,7 +154,7 @@ TEST_F(ReadTensor, DataMustBeInOneFieldOfItsType) {
   EXPECT_THAT(error(tensor), HasSubstr("the value 4294967296 does not fit in its type uint32"));
 }
 
-// ONNX packs elements of 4 and of 2 bits, the first into the lowest bits, also where a field has a number a byte.
+// ONNX packs elements of 4 and of 2 bits, the first into the lowest bits, also if a field has a number a byte.
 TEST_F(ReadTensor, ElementsOfLessThanAByte) {
   TensorProto tensor = tensor_of(TensorProto::INT4, {3});
   tensor.set_raw_data("\xe1\x03");
@@ -252,7 +252,7 @@ TEST_F(ReadTensor, ExternalDataByKey) {
               ElementsAre(1.5f, -2.0f));
   EXPECT_THAT(read(external({{"location", "w.bin"}, {"offset", "4"}, {"checksum", "any"}})).values<float>(),
               ElementsAre(1.5f, -2.0f));
-  // Where it is not aligned, the data is copied.
+  // If it is not aligned, the data is copied.
   folder_.put("odd.bin", "x" + raw<float>({1.5f, -2.0f}));
   const Tensor odd = read(external({{"location", "odd.bin"}, {"offset", "1"}}));
   EXPECT_THAT(odd.values<float>(), ElementsAre(1.5f, -2.0f));

@@ -89,7 +89,7 @@ def test_fault_is_a_launch_failure_with_a_report(
     assert failed.value.code == LAUNCH_FAILURE
     report = capfd.readouterr().err
     assert "kernel stray: writes 4 bytes" in report
-    assert "0 bytes behind the end of a device allocation (40 bytes)" in report
+    assert "0 bytes past the end of a device allocation (40 bytes)" in report
     assert "lane 10" in report
 
 
@@ -284,7 +284,7 @@ def test_natural_alignment(
     y: int,
     words: str,
 ) -> None:
-    """Asked for, each access must be aligned to its size, of which the hardware takes no notice."""
+    """Asked for, each access must be aligned to its size, although the hardware does not ask for that."""
     memory = hip.upload(np.zeros(16, np.float32))
     pointers = [ctypes.c_void_p((memory.value or 0) + offset) for offset in (x, y)]
     hip.launch(module, "wide", 1, 1, *pointers)

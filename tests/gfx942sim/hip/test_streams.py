@@ -126,7 +126,7 @@ def test_a_non_blocking_stream_does_not_wait_for_the_null_stream(program: Progra
 
 
 def test_work_that_nobody_waits_for_may_come_first(program: Program, order: str) -> None:
-    """What overwrites an input that another stream still reads."""
+    """Writes over an input that another stream still reads."""
     buffer, result = program.zeros(), program.zeros()
     reader, writer = program.stream(NON_BLOCKING), program.stream(NON_BLOCKING)
     program.add(buffer, result, 1, reader)
@@ -258,7 +258,7 @@ def test_kernels_reach_their_own_device(program: Program, capfd: pytest.CaptureF
     hip.hipDeviceEnablePeerAccess(0, 0)
     program.add(on_0, on_1, 1, stream_1)
     assert program.first(on_1) == 1
-    # What waits for the device waits for this one alone.
+    # Work that waits for the device waits only for this one.
     program.add(on_1, on_1, 10, stream_1)
     hip.hipSetDevice(0)
     program.module = module_0

@@ -29,7 +29,7 @@ TEST(EffortTest, BelongsToTheOutermostOperation) {
   EXPECT_FALSE(Effort::is_spent());
 }
 
-// Where nothing more may be proven, an expression is larger, and right.
+// If nothing more may be proven, an expression is larger, and right.
 TEST(EffortTest, WithoutItValuesStay) {
   const Symbol x = Symbol::dim("X"), y = Symbol::dim("Y", {1, Bounds::infinity});
   const auto make = [&] {
@@ -48,7 +48,7 @@ TEST(EffortTest, WithoutItValuesStay) {
 }
 
 // Sizes that are padded, divided, cut and joined: each proof asks for proofs about the parts. Without a limit six steps
-// take seconds and eight more than a minute. What is under way when the allowance is used up ends first.
+// take seconds and eight more than a minute. The proof under way when the allowance is used up ends first.
 TEST(EffortTest, ProofsWithinProofsEnd) {
   const std::array<Symbol, 6> symbols{Symbol::dim("a"), Symbol::dim("b"), Symbol::dim("c"),
                                       Symbol::dim("d"), Symbol::dim("e"), Symbol::dim("f")};

@@ -120,7 +120,7 @@ TEST(IndicatorRandomTest, ValuesStayAndQuotientsAreFound) {
   EXPECT_GT(found, rounds / 2);
 }
 
-// What broadcasting makes of a size again and again.
+// Broadcasting a size again and again.
 TEST_F(IndicatorTest, BroadcastSizesDoNotGrow) {
   const auto broadcast = [](const Expr& x, const Expr& y) {
     return min(min(x, y), 1) * max(without_indicators(x), without_indicators(y));

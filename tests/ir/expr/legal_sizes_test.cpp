@@ -36,12 +36,12 @@ TEST(LegalSizes, OfEqualities) {
   EXPECT_EQ(zeros(mod(D, 4) - 4), "none");
 }
 
-// (a - 1)*(a - b): a broadcast's "equal or 1", whose 1 holds for a few sizes alone.
+// (a - 1)*(a - b): a broadcast's "equal or 1", whose 1 holds only for a few sizes.
 TEST(LegalSizes, OfAdditionsOfASkip) {
   const auto broadcast = [](const Expr& a, const Expr& b) { return (a - 1) * (a - b); };
   EXPECT_EQ(zeros(broadcast(D, 8 * ceil_div(D, 8))), "8*n");
   EXPECT_EQ(zeros(broadcast(ceil_div(D, 4), 2 * ceil_div(D, 8))), "8*n or 8*n + 5 or 8*n + 6 or 8*n + 7");
-  EXPECT_EQ(zeros(broadcast(D, ceil_div(D, 2))), "unknown");  // 1 alone
+  EXPECT_EQ(zeros(broadcast(D, ceil_div(D, 2))), "unknown");  // only 1
   EXPECT_EQ(zeros(D * mod(D, 3)), "3*n");
 }
 

@@ -85,8 +85,7 @@ TEST_F(ExprParserTest, NamesAreAskedForOnce) {
 }
 
 TEST_F(ExprParserTest, Errors) {
-  EXPECT_EQ(error("D/2"),
-            "the dim `D/2`: D divided by 2 is not always an integer; write // where rounding down is meant");
+  EXPECT_EQ(error("D/2"), "the dim `D/2`: D divided by 2 is not always an integer; write // if rounding down is meant");
   EXPECT_EQ(error("D // 0"), "the dim `D // 0` divides by zero");
   EXPECT_THAT(error("D % 0"), testing::HasSubstr("by zero"));
   EXPECT_EQ(error("9999999999999999999"), "the dim `9999999999999999999`: 9999999999999999999 does not fit in 64 bits");

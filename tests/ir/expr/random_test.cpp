@@ -22,7 +22,7 @@ struct Tree {
   int64_t value = 0;
   std::unique_ptr<Tree> left, right;
 
-  // Nothing where the tree divides by zero.
+  // Nothing if the tree divides by zero.
   std::optional<int64_t> evaluate(const Values& values) const {
     if (operation == Operation::leaf) return symbol ? values.at(*symbol) : value;
     auto a = left->evaluate(values), b = right->evaluate(values);

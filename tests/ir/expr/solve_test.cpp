@@ -23,7 +23,7 @@ class SolveTest : public testing::Test {
     return dims;
   }
 
-  // What a model does at entry: the symbols' values, or nothing when a check refuses the sizes.
+  // The model's work at entry: the symbols' values, or nothing when a check refuses the sizes.
   static std::optional<Values> enter(const DimSolution& solution, const Sizes& sizes) {
     Values values;
     for (const Binding& binding : solution.bindings) {
@@ -58,8 +58,8 @@ class SolveTest : public testing::Test {
     }
   }
 
-  // By brute force: the sizes that some values of the symbols give are taken, with values that give them; no others
-  // are.
+  // Checks by brute force: the sizes that some values of the symbols give are taken, with values that give them; no
+  // others are.
   static void expect_right(const Shape& shape, int64_t most) {
     DimSolution solution = solve_dims(dims_of(shape));
     EXPECT_THAT(solution.errors, testing::IsEmpty()) << to_string(shape);

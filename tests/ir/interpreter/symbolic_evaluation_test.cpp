@@ -69,7 +69,7 @@ TEST(SymbolicEvaluation, DivisionTruncatesOnlyWhereTheSignIsKnown) {
   EXPECT_EQ(divide(7, 0), "0");
 }
 
-// What a Div and a Mod give at run time.
+// The results of a Div and a Mod at run time.
 TEST(SymbolicEvaluation, DivisionByZeroGivesZero) {
   const auto binary = [](ScalarOp op, const Expr& a, const Expr& b) {
     return apply(DType::int64, {a, b}, [&](const auto& x) { return scalar::binary(op, x[0], x[1]); });
@@ -88,7 +88,7 @@ TEST(SymbolicEvaluation, ConstantsWrapAsTheyDoAtRunTime) {
 }
 
 TEST(SymbolicEvaluation, SelectsOnProvenConditions) {
-  // Expand's idiom: where a dim asked for is -1, the input's.
+  // Expand's idiom: if a dim asked for is -1, the input's.
   auto choose = [](const Expr& asked) {
     return apply(DType::int64, {asked, 5}, [](const auto& x) {
       Scalar is_free = scalar::binary(ScalarOp::equal, x[0], scalar::integer_constant(DType::int64, -1));
@@ -142,8 +142,8 @@ TEST(SymbolicEvaluation, ScalesThatExportersWrite) {
   EXPECT_EQ(scaled(ScalarOp::floor, 2), "2*D");
   EXPECT_EQ(scaled(ScalarOp::floor, 0.5), "D//2");
   EXPECT_EQ(scaled(ScalarOp::ceil, 0.5), ceil_div(d, 2).to_string());
-  // 0.7 is no short fraction, and D * 0.7f is rounded: its floor is not that of the exact product. So is D * 1.25f
-  // where D is large.
+  // 0.7 is not a short fraction, and D * 0.7f is rounded: its floor is not that of the exact product. So is D * 1.25f
+  // if D is large.
   EXPECT_EQ(scaled(ScalarOp::floor, 0.7), "unknown");
   EXPECT_EQ(scaled(ScalarOp::floor, 1.25), "unknown");
 }
@@ -160,7 +160,7 @@ TEST(SymbolicEvaluation, ProductsOfBoundedSizesAreExact) {
 
 TEST(SymbolicEvaluation, RatiosOfSizes) {
   EXPECT_EQ(apply(DType::float32, {d * 8 + 8, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "4");
-  // 6*D is rounded where it is above 2^24.
+  // 6*D is rounded if it is above 2^24.
   EXPECT_EQ(apply(DType::float32, {d * 6 + 6, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "unknown");
   EXPECT_EQ(apply(DType::float64, {d * 6 + 6, d * 2 + 2}, [](const auto& x) { return x[0] / x[1]; }), "3");
   EXPECT_EQ(apply(DType::float32, {d, h}, [](const auto& x) { return x[0] / x[1]; }), "unknown");

@@ -65,7 +65,7 @@ double number_of(const Tensor& tensor) {
 
 using Sizes = std::map<Symbol, int64_t>;
 
-// The element as the evaluator knows it; nothing where it leaves it to the run.
+// The element as the evaluator knows it; nothing if it leaves it to the run.
 std::optional<SymbolicNumber> evaluated(const ProgramBuilder& builder, const SymbolicElements& input) {
   const std::optional<SymbolicElements> elements = evaluate_symbolically(builder.program, {input})[0];
   return elements ? std::optional(elements->at(0)) : std::nullopt;
@@ -79,7 +79,7 @@ double value_of(const SymbolicNumber& number, const Sizes& sizes, DType dtype) {
 
 const std::vector<Sizes> some_sizes = {{{d, 0}, {h, 1}}, {{d, 1}, {h, 7}},   {{d, 10}, {h, 3}},
                                        {{d, 7}, {h, 7}}, {{d, 24}, {h, 49}}, {{d, 1000}, {h, 9}}};
-// Where floats round. Integers are assumed not to overflow.
+// Sizes for which floats round. Integers are assumed not to overflow.
 const std::vector<Sizes> large_sizes = {{{d, maximum_symbolic_size}, {h, maximum_symbolic_size - 2}},
                                         {{d, maximum_symbolic_size - 5}, {h, 11184811}},
                                         {{d, 8388609}, {h, 5592409}}};
@@ -154,7 +154,7 @@ TEST(SymbolicNumber, ASelectionIsWhatARunComputes) {
                        DType::float32, "select");
 }
 
-// A check that cannot fail is none: the rules know what shape arithmetic lives from.
+// A check that cannot fail is useless: the rules know what shape arithmetic lives from.
 TEST(SymbolicNumber, TheRulesKnowWhatIsExact) {
   const auto knows = [](DType dtype, const Function& function) {
     const SymbolicElements free{{Expr(d)}, {Expr(h)}};
@@ -194,7 +194,7 @@ TEST(SymbolicNumber, ASixteenthOfASizeIsAsExact) {
   EXPECT_FALSE(keeps(DType::float32, 32 * quotient + 1));
 }
 
-// n/d is rounded; its floor, and where it stands among the integers, is the exact one's for every size.
+// n/d is rounded; its floor, and its place among the integers, is the exact one's for every size.
 TEST(SymbolicNumber, ARoundedQuotientHasTheFloorOfTheExactOne) {
   for (const int64_t divisor : {3, 5, 7, 10, 127, 1000, 1023})
     for (int64_t size = maximum_symbolic_size; size > maximum_symbolic_size - 3000; --size) {

@@ -100,7 +100,7 @@ TEST(Scalars, ReinterpretKeepsTheBits) {
   EXPECT_THROW(scalar::reinterpret(DType::boolean, scalar::load(DType::int8, 2, {i})), InternalError);
 }
 
-// Going there and back is dropped where it changes nothing: FNUZ types lack the -0 that float4 has.
+// Going there and back is dropped if it changes nothing: FNUZ types lack the -0 that float4 has.
 TEST(Scalars, CastsThereAndBack) {
   const Scalar four = scalar::load(DType::float4e2m1, 2, {i});
   const auto back = [&](DType dtype) { return to_string(scalar::cast(DType::float4e2m1, scalar::cast(dtype, four))); };

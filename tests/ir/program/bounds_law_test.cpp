@@ -32,7 +32,7 @@ TEST(BoundsLaw, AnIndexBesideItsAxis) {
   EXPECT_THAT(fault("nest n  axes i<5\n  b2[i] = b0[i]\n"), HasSubstr("nest n stores b2 at i of axis 0"));
 }
 
-// What a tensor holds may be any number.
+// The elements of a tensor may be any number.
 TEST(BoundsLaw, ALetAsAnIndex) {
   const auto gather = [](const std::string& element) {
     return fault("nest n  axes i<4\n  let j0 = b1[i]\n  b2[i] = " + element + "\n");
@@ -98,7 +98,7 @@ TEST(BoundsLaw, AConditionOfAStore) {
               HasSubstr("in the condition of a store loads b0 at i - 1"));
 }
 
-// Axes with extents that depend on a dim of which nothing is known.
+// Axes with extents that depend on a dim without known bounds.
 TEST(BoundsLaw, ALoopThatRunsHasElements) {
   const auto free = [](const std::string& steps, const std::string& guard = "") {
     return verifier_message(parse_program(R"(b0 input float32 [N] "x"
@@ -115,7 +115,7 @@ outputs b2, b3
   EXPECT_EQ(free("nest n  axes i<4\n  b3[i] = b0[0]\n", "guard N >= 1 \"it has elements\"\n"), "");
   EXPECT_EQ(free("nest n  axes i<4\n  b3[i] = b0[i]\n", "guard N == 4 \"it has four\"\n"), "");
   EXPECT_EQ(free("nest n  axes i<4\n  b3[i] = select(0 < index(N), b0[0], 0.0)\n"), "");
-  // An accumulator is folded where the axis runs; a let that does not name the axis is computed also where it does not.
+  // An accumulator is folded when the axis runs; a let that does not name the axis is computed also when it does not.
   EXPECT_EQ(free("nest n  axes i<4  reduce k<N\n  acc0: float32 = sum b0[N - 1]\n  b3[i] = acc0\n"), "");
   EXPECT_THAT(free("nest n  axes i<4  reduce k<N\n  let j0 = b1[0]\n  acc0: float32 = sum b0[k]\n  b3[i] = acc0\n"),
               HasSubstr("in let j0 loads b1 at 0"));

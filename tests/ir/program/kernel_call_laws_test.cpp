@@ -1,4 +1,4 @@
-// What the verifier asks of the calls of kernels.
+// The verifier's laws for the calls of kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class KernelCallLaws : public testing::Test {
 
   std::vector<Expr> stored() const { return {call.epilogue.axes[0].symbol, call.epilogue.axes[1].symbol}; }
 
-  // The verifier's message; empty where it finds nothing.
+  // The verifier's message; empty if it finds nothing.
   std::string fault() {
     Program program = builder.program;
     program.steps.push_back({call, {}});
@@ -117,13 +117,13 @@ TEST_F(KernelCallLaws, OperandsOfTheLayoutThatItWasMadeFor) {
 
 TEST_F(KernelCallLaws, OfTheShape) {
   call.inputs[0] = builder.input(DType::float32, {4, 7}).buffer;
-  EXPECT_THAT(fault(), HasSubstr("kernel matrix is given b4 of shape [4, 7], where axis 1 is not shown to be 8"));
+  EXPECT_THAT(fault(), HasSubstr("kernel matrix is given b4 of shape [4, 7], whose axis 1 is not shown to be 8"));
 }
 
 TEST_F(KernelCallLaws, OfWhichEachSizeIsKnownToBeThat) {
   const Expr columns = Symbol::dim("N");
   call.inputs[0] = builder.input(DType::float32, {4, columns}).buffer;
-  EXPECT_THAT(fault(), HasSubstr("b4 of shape [4, N], where axis 1 is not shown to be 8"));
+  EXPECT_THAT(fault(), HasSubstr("b4 of shape [4, N], whose axis 1 is not shown to be 8"));
   builder.program.guards.push_back(
       {.kind = Guard::Kind::equal, .left = columns, .right = 8, .reason = "eight columns"});
   EXPECT_EQ(fault(), "");

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 std::string fault(const std::string& program) { return verifier_message(parse_program(program)); }
 
-// Of x[N, 9] and y[4, 5]: y is a copy of the part of x that b2 is.
+// For x[N, 9] and y[4, 5]: y is a copy of the part of x that b2 is.
 std::string fault_of_part(const std::string& part, const std::string& guards = "") {
   return fault(R"(dim N ..
 dim c 0..1

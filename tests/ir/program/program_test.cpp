@@ -72,7 +72,8 @@ TEST_F(FaultyProgram, TooFewIndices) {
   EXPECT_THAT([&] { verify(builder.program); }, fails_with("0 indices into b0, which has rank 1"));
 }
 
-// A loop that may have no round leaves what it alone writes as it was; what has no element then may be read behind it.
+// A loop that may have no round leaves buffers that only it writes as they were; a buffer without an element then may
+// be read after it.
 TEST_F(FaultyProgram, TemporaryWrittenInALoopAndReadBehindIt) {
   const auto program = [&](const Expr& count, const Shape& shape) {
     ProgramBuilder built;

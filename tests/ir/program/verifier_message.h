@@ -8,7 +8,7 @@
 
 namespace onnxc {
 
-// The verifier's message; empty where it finds nothing.
+// The verifier's message; empty if it finds nothing.
 inline std::string verifier_message(const Program& program) {
   try {
     verify(program);

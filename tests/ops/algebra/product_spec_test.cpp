@@ -48,7 +48,7 @@ TEST(ProductSpec, TransposesTheSecondMatrixForAnyValueButZero) {
   EXPECT_EQ(spec.b_column_axis(), 0U);
 }
 
-// 0 * c is nothing, also where c is infinite.
+// 0 * c is nothing, also if c is infinite.
 TEST(ProductSpec, LeavesOutAnAddendTimesZero) {
   OneNode node("Gemm");
   EXPECT_FALSE(resolve(add_matrices(node, 3).attribute("beta", 0.F)).has_addend);

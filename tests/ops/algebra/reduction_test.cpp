@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What a reduction makes of the elements that fall together, in double precision.
+// The result of a reduction of the elements that fall together, in double precision.
 struct ReductionCase {
   const char* name;
   double (*expected)(const std::vector<double>& x);

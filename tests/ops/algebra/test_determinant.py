@@ -6,8 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, case, random, small_integers, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -62,7 +62,7 @@ def test_sizes_that_only_a_run_knows(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("commands")
 @pytest.mark.parametrize("size", [3, 5])
 def test_columns_that_only_a_run_counts(size: int, tmp_path: Path) -> None:
-    """Rows alone are a number."""
+    """Rows by themselves are a number."""
     model = onnx.parser.parse_model(
         f'<ir_version: 9, opset_import: ["": 22]> g (float[2, {size}, W] x) => (float[2] y) '
         "<int64[1] one = {1}, int64[1] end = {100}, int64[1] last = {-1}> { t = Slice(x, one, end, last) y = Det(t) }"

@@ -1,4 +1,4 @@
-"""Einsum where dims are known only to a run: each input may broadcast along each of its axes."""
+"""Einsum with dims that only a run knows: each input may broadcast along each of its axes."""
 
 from dataclasses import replace
 

@@ -162,7 +162,7 @@ def test_ranks_of_branches_that_a_dim_decides(tmp_path: Path) -> None:
     [
         # The product of two dims.
         ("size = Size(x)  holds = Equal(size, limit)", "; the dims 'C', 'N' decide it: compile for one size, with"),
-        # What a caller gives, alone and beside a dim.
+        # A caller's value, by itself and beside a dim.
         ("holds = Identity(c)", ""),
         ("size = Gather(shape, one)  number = Squeeze(size)  holds = Equal(number, n)", ""),
         # A size that only a run knows.
@@ -205,7 +205,7 @@ def test_loop(tmp_path: Path, options: Sequence[str]) -> None:
 
 
 def test_loop_of_known_count(tmp_path: Path) -> None:
-    """The count alone decides, so what is collected has a size that is known; a round reads its part of an input."""
+    """Only the count decides, so collected values have a known size; a round reads its part of an input."""
     model = parse("""
       model (float[T, 4] x, float[4, 4] w) => (state, collected)
       <bool yes = {1}, int64 zero = {0}, int64[1] first = {0}, float[4] start = {1, 2, 3, 4}> {
@@ -230,7 +230,7 @@ def test_loop_of_known_count(tmp_path: Path) -> None:
 
 
 def test_nested_loops(tmp_path: Path) -> None:
-    """A loop and an If in a loop; sizes that change from round to round; a loop that ends by its condition alone."""
+    """A loop and an If in a loop; sizes that change from round to round; a loop that ends only by its condition."""
     model = parse("""
       model (int64 n, float[N] x, float[1] bound) => (total, picked, grown)
       <bool yes = {1}, float nothing = {0.0}, int64[1] axis = {0}, float[1] unit = {1.0}, float[1] three = {3.0}> {

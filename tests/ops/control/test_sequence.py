@@ -1,4 +1,4 @@
-"""Sequences and optionals of which the compiler knows what tensors they hold; positions that only a run knows."""
+"""Sequences and optionals whose tensors the compiler knows; positions that only a run knows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,7 +122,7 @@ test_sequence = table_test("sequence", CASES, ON_CPU)
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_positions_of_a_run(tmp_path: Path, options: Sequence[str]) -> None:
-    """Tensors of several sizes, so that the size of what a run takes is known in that run alone."""
+    """Tensors of several sizes, so that the size of a taken tensor is known only in that run."""
     model = parse("""
       model (int64 p, int64[1] q, float[A, 3] x, float[B, 3] y, float[C, 3] z) => (taken, inserted, erased) {
         s = SequenceConstruct(x, y, z)
@@ -197,7 +197,7 @@ def test_loop_without_a_round(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_loop_of_a_run_that_adds_to_a_sequence(tmp_path: Path, options: Sequence[str]) -> None:
-    """As torch.jit.script writes a list that grows; a tensor's state stands before and behind the sequences."""
+    """As torch.jit.script writes a list that grows; a tensor's state stands before and after the sequences."""
     model = parse("""
       model (int64 n, bool go, float[N, 3] x, int64 p) => (last, along, stacked, one, count, low)
       <float two = {2.0}, int64[1] axes = {1}> {
@@ -270,17 +270,17 @@ REFUSED = {
         "(int64 n, float[2] x) => (y) <bool yes = {1}> { e = SequenceConstruct(x) "
         "s = Loop(n, yes, e) <body = b (int64 i, bool k, seq(float[2]) p) => (k, q) { q = SequenceInsert(p, x) }> "
         "y = ConcatFromSequence <axis = 0> (s) }",
-        r"\(Loop\): it carries a sequence through rounds of which only a run knows how many they are",
+        r"\(Loop\): it carries a sequence through rounds whose number only a run knows",
     ),
-    "an output of which only a run knows how many tensors it has": (
+    "an output whose number of tensors only a run knows": (
         "(int64 n, float[2] x) => (seq(float[2]) s) <bool yes = {1}> { e = SequenceEmpty() "
         "s = Loop(n, yes, e) <body = b (int64 i, bool k, seq(float[2]) p) => (k, q) { q = SequenceInsert(p, x) }> }",
-        "the output 's' is a sequence of which only a run knows how many tensors it holds; drop it with --outputs",
+        "the output 's' is a sequence whose number of tensors only a run knows; drop it with --outputs",
     ),
     "branches of several lengths": (
         "(bool c, float[2] x) => (y) { s = If(c) <then_branch = a () => (t) { t = SequenceConstruct(x) }, "
         "else_branch = b () => (u) { u = SequenceConstruct(x, x) }> y = ConcatFromSequence <axis = 0> (s) }",
-        r"\(If\): output 0: the branches give a sequence of 1 tensors and a sequence of 2 tensors, and only a run",
+        r"\(If\): output 0: the branches give a sequence of 1 tensor and a sequence of 2 tensors, and only a run",
     ),
     "a position out of range": (
         "(float[2] x) => (y) <int64 p = {2}> { s = SequenceConstruct(x, x) y = SequenceAt(s, p) }",
@@ -317,11 +317,11 @@ REFUSED = {
     ),
     "an input that is a sequence": (
         "(seq(float[2]) s) => (y) { y = ConcatFromSequence <axis = 0> (s) }",
-        r"input 's': it is no tensor; make it of tensors in the model \(SequenceConstruct, Optional\)",
+        r"input 's': it is not a tensor; make it of tensors in the model \(SequenceConstruct, Optional\)",
     ),
     "an empty output": (
         "(float[2] x) => (seq(float[2]) s) { s = SequenceEmpty() }",
-        "the model gives empty sequences alone: there is nothing to compute",
+        "the model gives only empty sequences: there is nothing to compute",
     ),
 }
 

@@ -53,7 +53,7 @@ TEST_P(Activation, AgreesWithTheFormulaInDoublePrecision) {
   std::vector<double> y = numbers(node.run());
   for (size_t i = 0; i < x.size(); ++i) {
     double expected = test.expected(x[i]);
-    // 1 + erf and 1 + tanh cancel far below zero, where the result is next to nothing; e^x - 1 does near zero.
+    // 1 + erf and 1 + tanh cancel far below zero, when the result is next to nothing; e^x - 1 does near zero.
     EXPECT_NEAR(y[i], expected, 2e-6 * std::abs(expected) + 3e-7) << test.name << " of " << x[i];
   }
 }

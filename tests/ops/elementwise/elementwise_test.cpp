@@ -131,7 +131,7 @@ TEST(Elementwise, ShrinksIntegersBelowAFractionalThreshold) {
               ElementsAre(-2, 0, 0, 0, 2));
 }
 
-// Half types are computed in float32 and rounded once, where they are stored.
+// Half types are computed in float32 and rounded once, when they are stored.
 TEST(Elementwise, RoundsHalfTypesOnce) {
   Tensor a = Tensor::of<uint16_t>(DType::float16, {1}, {0x6800});  // 2048
   Tensor b = Tensor::of<uint16_t>(DType::float16, {1}, {0x3c00});  // 1

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import helper
 from onnx.reference.ops.op_cast import cast_to
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, Case, NodeText, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -252,7 +252,7 @@ def small_integers() -> list[Case]:
 
 
 def handed_on() -> list[Case]:
-    """What moves elements moves these: an input that is an output, two outputs of one value, parts of bytes."""
+    """Operators that move elements move these: an input that is an output, two outputs of one value, parts of bytes."""
     cases = []
     for kind in (*SMALL_INTEGERS, FLOAT8[0], POWERS_OF_TWO, FLOAT4):
         x = np.arange(1, 16).astype(np.float32).astype(kind).reshape(3, 5)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import FLOATS, REAL, SIGNED, Case, Constant, case, constant, random, small_integers, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -14,7 +14,7 @@ X = random(2, 3, 5)
 POSITIVE = np.abs(X) + np.float32(0.1)
 WITHIN_ONE = np.tanh(X)
 
-# Functions of floats alone; the input that suits each.
+# Functions of only floats; the input that suits each.
 UNARY: dict[str, Array] = {
     "Abs": X,
     "Acos": WITHIN_ONE,
@@ -54,7 +54,7 @@ UNARY: dict[str, Array] = {
     "ThresholdedRelu": X,
 }
 
-# Where onnxruntime follows ONNX at infinities and NaN; the others approximate there.
+# Operators for which onnxruntime follows ONNX at infinities and NaN; the others approximate there.
 DEFINED_AT_SPECIAL_VALUES = (
     "Abs",
     "Ceil",
@@ -95,7 +95,7 @@ def unary_cases() -> list[Case]:
     cases += [
         case("Sign", special, name="special", expected=[np.sign(special)]),
         case("Celu", X, name="alpha", alpha=0.3),
-        # Divided by 0 and multiplied by it, which is a number below zero alone.
+        # Divided by 0 and multiplied by it, which is a number only below zero.
         case("Celu", X, name="alpha 0", alpha=0.0),
         case("Elu", X, name="alpha", alpha=2.5),
         case("HardSigmoid", X, name="alpha beta", alpha=0.4, beta=0.3),

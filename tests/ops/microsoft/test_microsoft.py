@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, Node, case, constant, random
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -18,7 +18,8 @@ def own(op: str, *inputs: Array | Constant | None, **settings: Any) -> Case:
 
 
 def quantized(op: str, *inputs: Array | Constant | None, name: str = "", **attributes: Any) -> Case:
-    """Of an operator that gives integers; they are made floats, as only ONNX's operators tell the type of an output."""
+    """For an operator that gives integers; they are made floats, as only ONNX's operators tell the type of an
+    output."""
     one = own(op, *inputs, name=name, **attributes)
     inner = one.nodes[0]
     nodes = (
@@ -98,7 +99,7 @@ def gelu(x: Array) -> Array:
 
 
 def bias_cases() -> list[Case]:
-    """Those for which onnxruntime has kernels on a GPU alone."""
+    """Those for which onnxruntime has kernels only on a GPU."""
     x, bias, skip = random(2, 3, 8), random(8, seed=1), random(2, 3, 8, seed=2)
     first, second = np.split(x + bias, 2, axis=-1)
     return [
@@ -108,7 +109,7 @@ def bias_cases() -> list[Case]:
 
 
 def group_norm(x: Array, gamma: Array, beta: Array, groups: int, epsilon: float) -> Array:
-    """Of [batch, channels, height, width], in float64."""
+    """Attention of [batch, channels, height, width], in float64."""
     wide = x.astype(np.float64).reshape(len(x), groups, -1)
     variance = wide.var(axis=2, keepdims=True)
     wide = (wide - wide.mean(axis=2, keepdims=True)) / np.sqrt(variance + epsilon)
@@ -120,7 +121,7 @@ def channels_last(x: Array) -> Array:
 
 
 def group_norm_cases() -> list[Case]:
-    """onnxruntime has kernels for them on a GPU alone."""
+    """onnxruntime has kernels for them only on a GPU."""
     x, gamma, beta = random(2, 6, 5, 4), random(6, seed=1), random(6, seed=2)
     skip, bias = random(2, 6, seed=3), random(6, seed=4)
     given = (channels_last(x), Constant(gamma), Constant(beta))
@@ -198,7 +199,7 @@ def integers(*shape: int, dtype: Any = np.uint8, seed: int = 0) -> Array:
 def quantized_cases() -> list[Case]:
     x, other = integers(2, 4, 6, 5), integers(2, 4, 6, 5, seed=1)
     of_x, of_other, of_y = (constant(0.02), byte(120)), (constant(0.03), byte(100)), (constant(0.05), byte(110))
-    # Means of bytes over this scale are never half way between two bytes, where a sum's rounding would decide.
+    # Means of bytes over this scale are never half way between two bytes, at which a sum's rounding would decide.
     no_ties = (constant(0.0473), byte(110))
     a, b = integers(5, 7), Constant(integers(7, 4, dtype=np.int8, seed=1))
     bias = Constant(random(4))
@@ -223,7 +224,7 @@ def quantized_cases() -> list[Case]:
 
 
 def gemm_cases() -> list[Case]:
-    """What onnxruntime's quantizer writes for a Gemm: C has the scale of the sums, and 0 as its zero point."""
+    """The form that onnxruntime's quantizer writes for a Gemm: C has the scale of the sums, and 0 as its zero point."""
     a, b = integers(5, 7), integers(7, 4, dtype=np.int8, seed=1)
     of_a, of_b, of_y = (constant(0.02), byte(120)), (constant(0.03), byte(3, np.int8)), (constant(0.71), byte(110))
     by_column = (Constant(np.abs(random(4)) / 20), Constant(integers(4, dtype=np.int8, seed=3)))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from onnx import numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case
 from tests.ops.text.string_table import table_test, texts
 

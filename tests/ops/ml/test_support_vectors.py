@@ -7,10 +7,10 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case, random, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 from tests.ops.text import string_table
@@ -99,7 +99,7 @@ test_unknown_dims = table_test("support_vectors_unknown_dims", [with_unknown_dim
 
 
 def string_case() -> Case:
-    """Of small whole numbers, whose sums are exact in any order."""
+    """With small whole numbers, whose sums are exact in any order."""
     exact = {
         "support_vectors": [float(i % 5 - 2) for i in range(6 * FEATURES)],
         "coefficients": [float(i % 3 - 1) for i in range(2 * 6)],
@@ -116,11 +116,11 @@ test_strings = string_table.table_test([string_case()])
     ("changed", "message"),
     [
         ({"kernel_type": "CUBE"}, "attribute 'kernel_type' is 'CUBE', none of LINEAR, POLY, RBF, SIGMOID"),
-        ({"kernel_params": [1.0]}, "attribute 'kernel_params' has 1 values; gamma, coef0 and degree are expected"),
+        ({"kernel_params": [1.0]}, "attribute 'kernel_params' has 1 value; gamma, coef0 and degree are expected"),
         ({"support_vectors": [1.0, 2.0]}, "attribute 'support_vectors' has 2 values, for 6 vectors"),
-        ({"coefficients": [1.0]}, "1 coefficients are given for 6 support vectors"),
-        ({"rho": [1.0]}, "12 coefficients and 1 values of 'rho' are given; 3 classes and 6 support vectors"),
-        ({"vectors_per_class": [6]}, "attribute 'vectors_per_class' has 1 values, for 3 classes"),
+        ({"coefficients": [1.0]}, "1 coefficient is given for 6 support vectors"),
+        ({"rho": [1.0]}, "12 coefficients and 1 value of 'rho' are given; 3 classes and 6 support vectors"),
+        ({"vectors_per_class": [6]}, "attribute 'vectors_per_class' has 1 value, for 3 classes"),
         ({"vectors_per_class": [7, -2, 1]}, "attribute 'vectors_per_class' holds -2"),
         ({"prob_a": [1.0] * 3}, "attributes 'prob_a' and 'prob_b' have 3 and 0 values; 3 classes have 3 pairs"),
         ({"classlabels_ints": [3]}, "labels of two classes or more are expected, found 1"),
@@ -137,7 +137,7 @@ def test_refusals(tmp_path: Path, changed: dict[str, Any], message: str) -> None
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_rows_of_other_features(tmp_path: Path, kernel: str) -> None:
-    """Of a size that a run tells: one feature does not stand for all."""
+    """With a size that a run tells: one feature does not stand for all."""
     one = with_unknown_dims(regressor(random(2, FEATURES), "", kernel_type=kernel))
     onnx.save(build_model([one], {one: [np.zeros((2, 1), np.float32)]}), tmp_path / "model.onnx")
     with InferenceSession(onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so")) as session:

@@ -1,4 +1,4 @@
-"""TreeEnsembleClassifier against onnxruntime, or ONNX's text where onnxruntime differs from it."""
+"""TreeEnsembleClassifier against onnxruntime, or ONNX's text if onnxruntime differs from it."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case
 from tests.ops.ml.test_trees import DOMAIN, Forest, rows
 from tests.ops.table import EVERYWHERE, table_test
@@ -19,7 +19,7 @@ LABELS: dict[int, list[int]] = {2: [5, -7], 3: [12, 3, 7]}
 
 
 def attributes_of(forest: Forest, classes: int, only: int | None = None, positive: bool = False) -> dict[str, Any]:
-    """Of a forest whose targets are classes, or that adds to the class `only`."""
+    """For a forest whose targets are classes, or that adds to the class `only`."""
     found = {
         name.replace("target_", "class_"): value for name, value in forest.as_regressor().items() if name != "n_targets"
     }
@@ -48,7 +48,7 @@ def cases() -> list[Case]:
     found = []
     for transform in TRANSFORMS:
         many = {**attributes_of(three, 3), "post_transform": transform}
-        # In onnxruntime a class that no leaf of a row adds to is not its greatest, even where the others are negative;
+        # In onnxruntime a class that no leaf of a row adds to is not its greatest, even if the others are negative;
         # with a base value it may be.
         found.append(classifier({**many, "base_values": base}, x, f"three {transform}"))
         for positive in (False, True):
@@ -94,9 +94,9 @@ test_strings = string_table.table_test(string_cases())
         ({"classlabels_int64s": [4]}, "labels of two classes or more are expected, found 1"),
         ({"post_transform": "TANH"}, "attribute 'post_transform' is 'TANH', none of NONE, LOGISTIC, SOFTMAX"),
         ({"post_transform": "PROBIT"}, "is PROBIT, and there is one score for both classes"),
-        ({"base_values": [0.5, 1.0]}, "has 2 values, and of 2 classes leaves add to number 0 alone"),
+        ({"base_values": [0.5, 1.0]}, "has 2 values, and of 2 classes leaves add only to number 0"),
         ({"classlabels_strings": ["a", "b"]}, "one of the attributes 'classlabels_int64s' and 'classlabels_strings'"),
-        ({"class_weights": [1.0]}, "attribute 'class_weights' has 1 values"),
+        ({"class_weights": [1.0]}, "attribute 'class_weights' has 1 value"),
     ],
 )
 def test_refusals(tmp_path: Path, changed: dict[str, Any], message: str) -> None:

@@ -8,10 +8,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import Case, build_model, case, random, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -22,7 +22,7 @@ TESTS = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 class Forest:
-    """Random trees, as a list of nodes: (tree, id, test, feature, number, id where it holds, id where it does not).
+    """Random trees, as a list of nodes: (tree, id, test, feature, number, id if it holds, id if it does not).
 
     A leaf has no test. Numbers are such that features meet some of them exactly.
     """
@@ -54,7 +54,7 @@ class Forest:
         return own
 
     def sums(self, x: Array, base: Array) -> Array:
-        """By the text of TreeEnsembleRegressor, for trees whose tests are all BRANCH_LEQ."""
+        """Follows the text of TreeEnsembleRegressor, for trees whose tests are all BRANCH_LEQ."""
         node_of = {node[:2]: node for node in self.nodes}
         weight_of = {each[:2]: each[2:] for each in self.weights}
         result = np.tile(base, (len(x), 1))
@@ -142,7 +142,7 @@ def regressor_cases() -> list[Case]:
         regressor(several, gaps, "NaN", nodes_missing_value_tracks_true=nan_is_true),
         regressor(mixed, x, "all tests"),
         regressor(whole, x, "base", base_values=[0.5]),
-        # onnxruntime leaves the base out where no leaf adds to a target.
+        # onnxruntime leaves the base out if no leaf adds to a target.
         regressor(several, x, "a base for each", [several.sums(x, np.array(base))], base_values=base),
         regressor(whole, integers, "int64", [whole.sums(integers, np.zeros(1))]),
         regressor(whole, rows(7, np.float64), "float64"),
@@ -178,7 +178,7 @@ def refused(folder: Path, one: Case) -> str:
     ("attribute", "value", "message"),
     [
         ("nodes_truenodeids", 1000, "tree 0 has no node 1000"),
-        ("nodes_truenodeids", 0, "its node 0 is reached from itself: that is no tree"),
+        ("nodes_truenodeids", 0, "its node 0 is reached from itself: that is not a tree"),
         ("target_ids", 1, "a leaf adds to target 1 of 1"),
         ("nodes_featureids", -1, "attribute 'nodes_featureids' holds -1"),
         ("nodes_featureids", 6, "the trees ask for more features than a row has: 6 is less than 7"),
@@ -195,7 +195,7 @@ def test_a_circle_is_refused(tmp_path: Path) -> None:
     names = ("nodes_truenodeids", "nodes_trueleafs")
     changed: dict[str, Any] = {name: [0, *forest.as_ensemble(np.float32)[name][1:]] for name in names}
     message = refused(tmp_path, ensemble(forest, rows(2), **changed))
-    assert "its node 0 is reached from itself: that is no tree" in message
+    assert "its node 0 is reached from itself: that is not a tree" in message
 
 
 def test_rows_of_too_few_features(tmp_path: Path) -> None:

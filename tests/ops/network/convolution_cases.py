@@ -5,7 +5,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import DEFAULT_OPSET, Case, Constant, case, random, small_integers
 from tests.ops.network import convolution_reference
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 
 def split_pads(
     auto_pad: str, pads: Sequence[int], sizes: Sequence[int], strides: Sequence[int], extents: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Pads before and behind of a Conv, per axis."""
+    """Pads before and after of a Conv, per axis."""
     rank = len(sizes)
     if auto_pad in ("NOTSET", "VALID"):
         return list(pads[:rank]), list(pads[rank:])
@@ -31,7 +31,7 @@ def split_pads(
 def places_of(
     tap: Sequence[int], dilations: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
 ) -> tuple[slice, ...]:
-    """What a tap of the kernel touches: `sizes` elements, `strides` apart, per axis."""
+    """The elements that a tap of the kernel touches: `sizes` of them, `strides` apart, per axis."""
     return tuple(
         slice(t * dilation, t * dilation + (size - 1) * stride + 1, stride)
         for t, dilation, size, stride in zip(tap, dilations, sizes, strides, strict=True)
@@ -66,7 +66,7 @@ def conv(x: Array, w: Array, b: Array | None = None, **attributes: Any) -> Array
 def transposed_pads(
     attributes: dict[str, Any], sizes: Sequence[int], fulls: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Where the output begins in the full result, and how long it is, per axis. A begin may be negative.
+    """The begin of the output in the full result, and how long it is, per axis. A begin may be negative.
 
     fulls: stride * (size - 1) + output_padding + (kernel - 1) * dilation + 1.
     """

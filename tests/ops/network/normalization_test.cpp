@@ -106,7 +106,7 @@ TEST_F(Normalization, Instance) {
                scaled(standardize(x, [](size_t i) { return i / 12; }), scale, shift, channel), 2e-6);
 }
 
-// Half-precision squares would overflow: the variance is infinite and the result 0 where it should be 1 and -1.
+// Half-precision squares would overflow: the variance is infinite and the result 0 although it should be 1 and -1.
 TEST_F(Normalization, InstanceOfLargeHalves) {
   std::vector<uint16_t> checkerboard;
   std::vector<double> expected;

@@ -52,7 +52,7 @@ TEST(ResizeSpec, ScalesGiveSizes) {
   EXPECT_FALSE(spec.axes[2].is_kept());
 }
 
-// The size of a free axis by a scale; "run" where only a run knows it.
+// The size of a free axis by a scale; "run" if only a run knows it.
 std::string scaled(const Expr& extent, float scale) {
   OneNode node("Resize", 19);
   node.input(DType::float32, {extent}).absent().constant(Tensor::of(DType::float32, {1}, std::vector<float>{scale}));
@@ -72,7 +72,7 @@ TEST(ResizeSpec, ASizeIsAnExpressionWhereItsProductIsNeverRounded) {
   EXPECT_EQ(scaled(bounded, 0.7F), "run");
 }
 
-// 1.5 is no expression for every extent: from 2^23 on a half is rounded to the nearest even integer.
+// 1.5 is not an expression for every extent: from 2^23 on a half is rounded to the nearest even integer.
 TEST(ResizeSpec, TheFloat32ProductOfALargeExtentIsRounded) {
   constexpr int64_t extent = 5592409;
   EXPECT_EQ(scaled(extent, 1.5F), "8388614");
@@ -160,9 +160,11 @@ TEST(ResizeSpec, ScalesAndARegionMayBeKnownToTheRunAlone) {
 
 TEST(ResizeSpec, Faults) {
   EXPECT_THAT(fault(Sized({1, 2, 9, 4}).attribute("keep_aspect_ratio_policy", std::string("both"))),
-              HasSubstr("keep_aspect_ratio_policy 'both' is none of stretch, not_larger, not_smaller"));
-  EXPECT_THAT(fault(Scaled().attribute("mode", std::string("area"))), HasSubstr("mode 'area' is none of nearest"));
-  EXPECT_THAT(fault(Scaled().attribute("nearest_mode", std::string("up"))), HasSubstr("nearest_mode 'up' is none of"));
+              HasSubstr("keep_aspect_ratio_policy must be one of stretch, not_larger, not_smaller, found 'both'"));
+  EXPECT_THAT(fault(Scaled().attribute("mode", std::string("area"))),
+              HasSubstr("mode must be one of nearest, linear, cubic, found 'area'"));
+  EXPECT_THAT(fault(Scaled().attribute("nearest_mode", std::string("up"))),
+              HasSubstr("nearest_mode must be one of round_prefer_floor, round_prefer_ceil, floor, ceil, found 'up'"));
   EXPECT_THAT(fault(Scaled().attribute("coordinate_transformation_mode", std::string("pixel"))),
               HasSubstr("coordinate_transformation_mode 'pixel' is not one that ONNX defines"));
   EXPECT_THAT(fault(Sized({1, 2, 9})), HasSubstr("3 sizes are given for 4 axes"));

@@ -1,5 +1,5 @@
-"""Conv, and ConvTranspose where both have the same cases: the mistakes that others made, each as a case, with sizes
-shrunk for the CPU; those of the reports that onnxc grew from are in test_conv_seeds.py.
+"""Conv, and ConvTranspose if both have the same cases: the mistakes that others made, each as a case, with sizes shrunk
+for the CPU; those of the reports that onnxc grew from are in test_conv_seeds.py.
 
 The trackers' names are in front of the numbers; what the wrong result was is said where it helps.
 """
@@ -37,7 +37,7 @@ def unit_and_strided() -> list[Case]:
     cases += [
         conv_case("iree#20511", "Conv", (2, 12, 24, 16), (12, 12, 3, 1), pads=[1, 0, 1, 0], dtype=BFLOAT16),
         conv_case("iree#20964", "Conv", (4, 32, 50, 8), (32, 32, 3, 1), strides=[3, 1], dtype=BFLOAT16),
-        # Both kinds: the structured test passed where the random one failed.
+        # Both kinds: the structured test passed although the random one failed.
         conv_case("iree#23706", "Conv", (3, 12, 4, 6, 5), (9, 4, 1, 3, 3), group=3, pads=[0, 1, 1, 0, 1, 1]),
         conv_case(
             "iree#23706 random",

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, small_integers
 from tests.ops.network import convolution_reference
 from tests.ops.network.convolution_cases import conv_case
@@ -208,7 +208,7 @@ def grouped_input_gradient() -> list[Case]:
             expected=(expected,),
             tolerance=0.0,
         ),
-        # The channels of the report, where each element counts its products.
+        # The channels of the report; each element counts its products.
         case(
             "ConvTranspose",
             np.ones((1, 384, 2, 6), np.float32),

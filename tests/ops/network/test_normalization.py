@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.case import FLOATS, Case, Constant, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 

@@ -1,7 +1,7 @@
 """Normalisations of finite values whose squares overflow give what their shift is, as onnxruntime's do, and never NaN.
 
 The variance is infinite, and so the normalised values are 0. Statistics that do not overflow would give others; they
-cost a pass over the values, and no engine has them. Where the sum of the values overflows too, the mean is infinite and
+cost a pass over the values, and no engine has them. If the sum of the values overflows too, the mean is infinite and
 the results are NaN in onnxruntime as well: here one value of each mean is large.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -18,7 +18,7 @@ OPSET = 23
 
 
 def large(magnitude: float, *shape: int, axes: int = 1, dtype: Any = np.float32) -> Array:
-    """Of any size up to the magnitude, and the magnitude itself once in the last axes."""
+    """Values of any size up to the magnitude, and the magnitude itself once in the last axes."""
     values = (random(*shape, dtype=np.float64).clip(-1, 1) * (magnitude / 200)).astype(dtype)
     values.reshape(*shape[: len(shape) - axes], -1)[..., 0] = magnitude
     return values
@@ -57,7 +57,7 @@ def by_channel(magnitude: float, *shape: int, groups: int = 1, dtype: Any = np.f
 
 
 def behind_a_convolution(magnitude: float, *shape: int) -> Case:
-    """Which hands its input on, so that a target may compute statistics where it makes the values."""
+    """Hands its input on, so that a target may compute statistics when it makes the values."""
     x, channels = large(magnitude, *shape), shape[1]
     scale, shift = parameters(channels, np.float32)
     weights = np.eye(channels, dtype=np.float32).reshape(channels, channels, *[1] * (len(shape) - 2))
@@ -85,7 +85,7 @@ def others() -> list[Case]:
     ]
 
 
-# One in seven runs on the simulated GPU in make test: the first of rows, long ones in chunks, and behind a convolution.
+# One in seven runs on the simulated GPU in make test: the first of rows, long ones in chunks, and after a convolution.
 CASES = [
     *of_rows(1e30, 200),
     *of_rows(3e38, 7),

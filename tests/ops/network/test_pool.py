@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -68,7 +68,7 @@ def by_specification() -> list[Case]:
 def window_axis(
     size: int, kernel: int, stride: int, dilation: int, begin: int, end: int, ceil: bool, auto_pad: str
 ) -> tuple[int, int, int]:
-    """Output size, pad before and pad behind, as the text of ONNX's AveragePool-19 has them."""
+    """Output size, pad before and pad after, as the text of ONNX's AveragePool-19 has them."""
     extent = (kernel - 1) * dilation + 1
     if auto_pad.startswith("SAME"):
         count = -(-size // stride)
@@ -78,7 +78,7 @@ def window_axis(
     steps = size + begin + end - extent
     count = (-(-steps // stride) if ceil else steps // stride) + 1
     if ceil and (count - 1) * stride >= size + begin:
-        count -= 1  # a window that would begin in the padding behind the input
+        count -= 1  # a window that would begin in the padding after the input
     return count, begin, end
 
 
@@ -132,7 +132,7 @@ def maximum_cases() -> list[Case]:
         case("MaxPool", image, name="indices, column major", outputs=2, kernel_shape=[2, 2], storage_order=1),
         case("MaxPool", -np.abs(x) - 5, name="negative input, padded", kernel_shape=[3, 3, 3], pads=[1] * 6),
         case("MaxPool", np.full((1, 1, 4, 4), -np.inf, np.float32), name="all -inf", kernel_shape=[2, 2]),
-        # Where all of a window is the lowest value there is, its first element is the largest, not one of the padding.
+        # If a whole window has the lowest possible value, its first element is the largest, not one of the padding.
         *[
             case(
                 "MaxPool",
@@ -146,7 +146,7 @@ def maximum_cases() -> list[Case]:
             )
             for low, dtype in ((-np.inf, np.float32), (-128, np.int8), (0, np.uint8))
         ],
-        # The last window of a ceiling would lie in the padding alone (onnx/onnx#4958).
+        # The last window of a ceiling would lie only in the padding (onnx/onnx#4958).
         case(
             "MaxPool",
             random(1, 1, 4, 4),
@@ -228,7 +228,7 @@ def average_cases() -> list[Case]:
 
 
 def norm(x: Array, p: float) -> Array:
-    """Of each whole image."""
+    """The mean of each whole image."""
     powers = np.abs(x.astype(np.float64)) ** p
     return (powers.sum(axis=(2, 3), keepdims=True) ** (1 / p)).astype(x.dtype)
 

@@ -133,7 +133,7 @@ def crop_cases() -> list[Case]:
 
 
 def newer_cases() -> list[Case]:
-    """What came with versions 18 and 19: axes, aspect ratio, antialiasing."""
+    """The attributes that came with versions 18 and 19: axes, aspect ratio, antialiasing."""
     cases = [
         case("Resize", VOLUME, None, constant([2.0, 0.5]), name="axes by scales", axes=[2, 4], mode="linear"),
         case("Resize", VOLUME, None, None, ints(7, 3), name="axes by sizes", axes=[3, 2], mode="nearest"),

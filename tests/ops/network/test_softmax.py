@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -42,7 +42,7 @@ def build() -> list[Case]:
         [[infinity, 1, 2], [-infinity, 1, 2], [-infinity, -infinity, -infinity], [1, np.nan, 2], [1e4, -1e4, 0]],
         np.float32,
     )
-    with np.errstate(invalid="ignore"):  # as PyTorch: a row with inf, or of -inf alone, is NaN throughout
+    with np.errstate(invalid="ignore"):  # as PyTorch: a row with inf, or of only -inf, is NaN throughout
         cases.append(case("Softmax", special, name="special values", expected=[softmax(special, 1)]))
     cases.append(case("LogSoftmax", special[4:], name="large differences"))
     return cases

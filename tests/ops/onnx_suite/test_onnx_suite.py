@@ -12,11 +12,11 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Node
 from tests.ops.table import table_test
 
-# What a case is left out for, by its name.
+# The reason for which a case is left out, by its name.
 LEFT_OUT = {
     "a type that onnxc does not compile": (r"float4e|float6e|_str(_|$)|string|identity_(opt|sequence)"),
     "onnxruntime and PyTorch, which onnxc follows, take the number of outputs where ONNX takes scale * input": (
@@ -122,7 +122,7 @@ def suite() -> list[Any]:
 
 
 def operator(test: Any) -> str | None:
-    """The operator that a test is of; None where it is of a function's body, written out as nodes."""
+    """The operator that a test is of; None if it tests a function's body, written out as nodes."""
     nodes = test.model.graph.node
     return nodes[0].op_type if len(nodes) == 1 else None
 

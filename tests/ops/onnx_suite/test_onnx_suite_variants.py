@@ -1,7 +1,7 @@
 """ONNX's node tests again: with dims that the compiler does not know, and with inputs that it does.
 
-A model of unknown dims is right for whatever sizes a run brings, also where two of them happen to be equal or 1; one
-whose inputs are all constants is computed by the compiler itself.
+A model of unknown dims is right for whatever sizes a run brings, even if two of them happen to be equal or 1; one whose
+inputs are all constants is computed by the compiler itself.
 """
 
 from dataclasses import replace

@@ -6,7 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 

@@ -1,4 +1,4 @@
-"""The numbers of a node that draws, computed as the paper and the documentation have them, with numpy alone.
+"""The numbers of a node that draws, computed as the paper and the documentation have them, with only numpy.
 
 Philox 4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -34,7 +34,7 @@ def random_bits(counter: Array, key: int) -> Array:
 
 
 def key_of(output: str, seed: int, rounds: int = 0) -> int:
-    """Of a node by its first output's name; `rounds` of loops have begun."""
+    """The numbers of a node by its first output's name; `rounds` of loops have begun."""
     name = 0xCBF29CE484222325  # FNV-1a
     for letter in output.encode():
         name = (name ^ letter) * 0x100000001B3 % 2**64

@@ -11,10 +11,10 @@ import onnx
 import pytest
 from onnx import helper
 
+from models.tensor_files import Array
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.random.philox import bits_of_float, key_of, normal, philox, uniform
 from tests.ops.test_run_time_dims import LEVELS, Inputs, node, numbers, on_the_simulator
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 OPSET = 22
 SHAPE = (7, 83, 173)
 COUNT = math.prod(SHAPE)
-# Of each type: its number in TensorProto, and the bits of its significand.
+# For each type: its number in TensorProto, and the bits of its significand.
 TYPES = {
     "float32": (np.float32, onnx.TensorProto.FLOAT, 24),
     "float64": (np.float64, onnx.TensorProto.DOUBLE, 53),
@@ -69,7 +69,7 @@ def normal_distribution(x: Array) -> Array:
 
 
 def check_distribution(drawn: Array, distribution: Callable[[Array], Array], step: float = 0) -> None:
-    """By Kolmogorov and Smirnov: of good numbers, one seed in a thousand is further off."""
+    """Tests by Kolmogorov and Smirnov: of good numbers, one seed in a thousand is further off."""
     ordered = np.sort(drawn.astype(np.float64).reshape(-1))
     expected = distribution(ordered)
     count = len(ordered)
@@ -166,7 +166,7 @@ def test_what_numbers_depend_on(tmp_path: Path, options: Sequence[str], monkeypa
     for run in first:  # each node has its own numbers
         drawn = np.stack([each.reshape(-1) for each in run])
         assert np.abs(np.corrcoef(drawn) - np.eye(4)).max() < 4.5 / math.sqrt(drawn.shape[1])
-    for earlier, later in itertools.pairwise(first):  # each run too, but where a seed is given
+    for earlier, later in itertools.pairwise(first):  # each run too, unless a seed is given
         assert abs(np.corrcoef(earlier[0].reshape(-1), later[0].reshape(-1))[0, 1]) < 4.5 / math.sqrt(9 * 1237)
         assert np.array_equal(earlier[2], later[2])
         assert np.array_equal(earlier[3], later[3])
@@ -182,7 +182,7 @@ def test_what_numbers_depend_on(tmp_path: Path, options: Sequence[str], monkeypa
         for a, b in zip(one, other, strict=True)
     )
     assert not np.array_equal(chosen[0][0], chosen[1][0])
-    # An element's number does not depend on how many there are behind it.
+    # An element's number does not depend on how many come after it.
     assert np.array_equal(runs(2, (5, 1237))[1][1], chosen[1][1][:5])
 
 
@@ -243,7 +243,7 @@ def test_bernoulli(tmp_path: Path, options: Sequence[str]) -> None:
 
 @pytest.mark.parametrize("options", LEVELS)
 def test_dropout(tmp_path: Path, options: Sequence[str]) -> None:
-    """Behind a convolution, as in Monte-Carlo dropout: of a known ratio, of a run's, and of the default ratio."""
+    """After a convolution, as in Monte-Carlo dropout: of a known ratio, of a run's, and of the default ratio."""
     code = onnx.TensorProto
     weights = np.random.default_rng(1).standard_normal((13, 4, 3, 3)).astype(np.float32)
     model = build(
@@ -345,7 +345,7 @@ def test_a_variational_autoencoder(tmp_path: Path, options: Sequence[str]) -> No
         (helper.make_node("RandomNormal", [], ["y"], shape=[2, -1]), "attribute 'shape' holds -1"),
         (helper.make_node("RandomNormal", [], ["y"], shape=[2], scale=-1.0), "a standard deviation, is -1"),
         (helper.make_node("RandomUniform", [], ["y"], shape=[2], low=2.0), "attribute 'low' is 2, which is above"),
-        (helper.make_node("RandomUniformLike", ["i"], ["y"]), "int64, is none that numbers are drawn in"),
+        (helper.make_node("RandomUniformLike", ["i"], ["y"]), "int64, is not one that numbers are drawn in"),
         (helper.make_node("Multinomial", ["v"], ["y"]), r"\[rows, classes\] are expected, found \[3\]"),
         (helper.make_node("Dropout", ["v", "one", "yes"], ["y"]), r"a ratio in \[0, 1\) is expected, found 1"),
     ],

@@ -344,7 +344,7 @@ def chains() -> list[Case]:
 
 
 def slices_by_sizes() -> list[Case]:
-    """Slices at expressions of a dim that the compiler is not told, negative for some of its sizes alone."""
+    """Slices at expressions of a dim that the compiler is not told, negative only for some of its sizes."""
     names = ("zero", "one", "two", "three", "end", "before", "back")
     values = (0, 1, 2, 3, 2**31, -(2**31), -1)
     return [

@@ -1,8 +1,10 @@
 """Gather, Scatter and OneHot families: negative indices, every reduction, the index ranks that others got wrong."""
 
+from typing import Any
+
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, constant, graph_case, random, small_integers, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -65,6 +67,21 @@ def gather_nd_cases() -> list[Case]:
     ]
 
 
+# On truths a sum and a maximum are "or", a product and a minimum "and", as NumPy has it.
+OF_TRUTHS = {"add": np.logical_or, "max": np.logical_or, "mul": np.logical_and, "min": np.logical_and}
+
+
+def truths(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).random(shape) < 0.5
+
+
+def combined(reduction: str, x: Array, places: tuple[Array, ...], updates: Array) -> Array:
+    """onnxruntime has no maximum and minimum of truths."""
+    result = x.copy()
+    OF_TRUTHS[reduction].at(result, places, updates)
+    return result
+
+
 def scatter_elements_cases() -> list[Case]:
     generator = np.random.default_rng(7)
     cases = []
@@ -89,6 +106,12 @@ def scatter_elements_cases() -> list[Case]:
                     reduction=reduction,
                 )
             )
+    for reduction in OF_TRUTHS:
+        x, updates = truths(4, 3, 5), truths(4, 6, 5, seed=1)
+        rows, columns = np.arange(4)[:, None, None], np.arange(5)[None, None, :]
+        expected = [combined(reduction, x, (rows, duplicates, columns), updates)]
+        given: dict[str, Any] = {"axis": 1, "reduction": reduction, "expected": expected}
+        cases.append(case("ScatterElements", x, duplicates, updates, name=f"{reduction} bool", **given))
     narrow = indices([[[0], [2]], [[1], [0]]])
     cases += [
         case("ScatterElements", X, narrow, random(2, 2, 1, seed=1), name="fewer updates", axis=1),
@@ -153,6 +176,12 @@ def scatter_nd_cases() -> list[Case]:
             cases.append(
                 case("ScatterND", x, duplicates, updates, name=f"{reduction} {type_id(dtype)}", reduction=reduction)
             )
+    for reduction in OF_TRUTHS:
+        x, updates = truths(3, 5), truths(4, 5, seed=1)
+        expected = [combined(reduction, x, (duplicates[:, 0],), updates)]
+        cases.append(
+            case("ScatterND", x, duplicates, updates, name=f"{reduction} bool", reduction=reduction, expected=expected)
+        )
     return cases
 
 

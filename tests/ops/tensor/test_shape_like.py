@@ -49,7 +49,7 @@ def constant_cases() -> list[Case]:
         "int": {"value_int": -7},
         "ints": {"value_ints": [3, -1, 2**40]},
     }
-    # A result of constants alone has no input; the sum keeps the graph with one.
+    # A result of only constants has no input; the sum keeps the graph with one.
     cases = []
     for name, attributes in values.items():
         kind = TensorProto.FLOAT if "float" in name or name == "tensor" else TensorProto.INT64
@@ -87,7 +87,7 @@ def eye_cases() -> list[Case]:
 
 
 def shape_arithmetic_cases() -> list[Case]:
-    """Sizes computed as exporters compute them, used where the compiler must know them."""
+    """Sizes computed as exporters compute them, used if the compiler must know them."""
     return [
         graph_case(
             "upsample to twice the size",

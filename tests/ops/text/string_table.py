@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import onnxc
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, build_model, case_prefix, with_unknown_dims
 from tests.ops.oracle import expected_outputs
 
@@ -32,7 +32,7 @@ def _changed(one: Case, way: str) -> Case:
 
 
 def _in_bytes(array: Array) -> Array:
-    """Strings as a file has them: also those that are no text."""
+    """Strings as a file has them: also those that are not text."""
     if array.dtype.kind != "O":
         return array
     encoded = [element.encode("utf-8", "surrogateescape") for element in array.ravel()]

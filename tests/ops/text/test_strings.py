@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, Constant, case, graph_case, ints
 from tests.ops.text.string_table import table_test, texts
 
@@ -14,7 +14,7 @@ GRID = np.array([["a", "bc", ""], ["d", "a", "é"]], object)
 
 
 def broken_utf8() -> Array:
-    """Bytes that are no text, as Python has them."""
+    """Bytes that are not text, as Python has them."""
     return texts(b"\xff\xfe".decode(errors="surrogateescape"), "x")
 
 
@@ -167,7 +167,7 @@ test_casts = table_test(casts())
 
 @pytest.mark.parametrize("text", ["", "Hello", "1,5", "0x10", "1e", "--1", "nano", "1 2"])
 def test_what_is_no_number_ends_the_run(text: str, string_to_float: Any) -> None:
-    with pytest.raises(Exception, match=r"in the_cast: a string is no number, such as \"3.14\"") as failure:
+    with pytest.raises(Exception, match=r"in the_cast: a string is not a number, such as \"3.14\"") as failure:
         string_to_float.run(None, {"x": texts("1", text)})
     assert "INVALID" not in str(failure.value)
     np.testing.assert_array_equal(string_to_float.run(None, {"x": texts("1", "2")})[0], [1, 2])

@@ -10,9 +10,9 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from models.tensor_files import Array
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.models.tensor_files import Array
 from tests.ops.test_run_time_dims import LEVELS, on_the_simulator
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -62,7 +62,7 @@ def renamed(body: str, prefix: str) -> str:
 
 
 def model_of(bodies: dict[str, str], xs: list[str]) -> onnx.ModelProto:
-    """For each body, named by its prefix, the derivatives of its y by the inputs; y itself is no output."""
+    """For each body, named by its prefix, the derivatives of its y by the inputs; y itself is not an output."""
     declared = ", ".join(f"float{list(INPUTS[x].shape) or ''} {x}" for x in INPUTS)
     text = "  ".join(renamed(body, prefix) for prefix, body in bodies.items())
     model = onnx.parser.parse_model(
@@ -128,7 +128,7 @@ def test_refused(body: str, xs: list[str], message: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("y", "message"), [("square", None), ("absent", "no tensor before it has the name 'absent'")])
 def test_in_a_function(y: str, message: str | None, tmp_path: Path) -> None:
-    """Its names are those of the function; an input that the call leaves out is no tensor."""
+    """Its names are those of the function; an input that the call leaves out is not a tensor."""
     imports = [helper.make_opsetid("", 20), helper.make_opsetid(DOMAIN, 1), helper.make_opsetid("local", 1)]
     body = [
         helper.make_node("Mul", ["x", "x"], ["square"]),

@@ -1,18 +1,24 @@
-"""DeformConv of lines, images and volumes, against a plain loop."""
+"""DeformConv of lines, images and volumes, against a plain loop; larger ones against onnxruntime, whose are images."""
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
-from tests.ops.case import Case, case, random, with_unknown_dims
+from models.tensor_files import Array
+from tests.ops.case import Case, case, random, small_integers, with_unknown_dims
+from tests.ops.oracle import expected_outputs
 from tests.ops.table import EVERYWHERE, table_test
 
 
 def interpolated(image: Array, place: Sequence[float]) -> float:
     """Linear between the elements around a place; outside of the image stand zeros."""
+    if any(np.isnan(place)):
+        return float("nan")
+    if any(p <= -1 or p >= n for p, n in zip(place, image.shape, strict=True)):
+        return 0.0
     first = [int(np.floor(p)) for p in place]
     total = 0.0
     for corner in itertools.product((0, 1), repeat=len(place)):
@@ -66,6 +72,54 @@ def deform(
     )  # fmt: skip
 
 
+# Channels, filters, groups and offset groups: around the widths of vectors and tiles, groups that lie within each other
+# and across.
+WIDTHS = [
+    (1, 1, 1, 1), (7, 5, 1, 1), (16, 33, 1, 1), (17, 16, 1, 1), (33, 31, 1, 1), (9, 9, 9, 1), (9, 18, 9, 3),
+    (24, 6, 3, 2), (6, 8, 2, 3), (32, 34, 2, 4), (12, 12, 4, 6),
+]  # fmt: skip
+
+
+def exact(channels: int, filters: int, group: int, offset_group: int, **settings: Any) -> Case:
+    """Integers at halves of elements: each sum is exact. Batches, filters and places of sizes that nothing divides."""
+    kernel, space, places = (2, 3), (6, 11), (9, 13)  # pads 1, 2 before and 3, 2 after
+    taps = 6 * offset_group
+    return case(
+        "DeformConv", small_integers(3, channels, *space), small_integers(filters, channels // group, *kernel, seed=1),
+        small_integers(3, 2 * taps, *places, low=-9, high=9) / np.float32(2), small_integers(filters, seed=2),
+        small_integers(3, taps, *places, low=0, high=2), opset=22, tolerance=0, pads=[1, 2, 3, 2], group=group,
+        offset_group=offset_group, name=f"exact {channels} to {filters}, groups {group} and {offset_group}", **settings,
+    )  # fmt: skip
+
+
+def with_constant_weights(one: Case) -> Case:
+    constants = {name: one.inputs[name] for name in ("x1", "x3")}
+    inputs = {name: array for name, array in one.inputs.items() if name not in constants}
+    return replace(one, name=f"{one.name}, constant weights", inputs=inputs, constants=constants)
+
+
+def in_type(dtype: type) -> Case:
+    """With values that float16 holds; the sums are made in float32, and rounded once."""
+    one = exact(17, 19, 1, 1)
+    (sums,) = expected_outputs(one)
+    inputs: dict[str, Array] = {name: array.astype(dtype) for name, array in one.inputs.items()}
+    return replace(one, name=f"exact {np.dtype(dtype).name}", inputs=inputs, expected=(sums.astype(dtype),))
+
+
+def not_finite() -> Case:
+    """An infinity in a corner and offsets that are not finite: only what reads them is touched."""
+    image = small_integers(1, 2, 5, 4)
+    image[0, 1, 0, 0], image[0, 0, 4, 3] = np.inf, -np.inf
+    offset = small_integers(1, 18, 5, 4, low=-3, high=3) / np.float32(2)
+    offset[0, 3, 2, 1], offset[0, 4, 4, 3], offset[0, 9, 0, 2] = np.nan, np.inf, -np.inf
+    offset[0, 11, 1, 0], offset[0, 12, 3, 3] = 3e38, -3e38
+    weights = small_integers(3, 2, 3, 3, low=1)
+    return case(
+        "DeformConv", image, weights, offset, opset=22, tolerance=0, pads=[1] * 4, name="not finite",
+        expected=[by_loop(image, weights, offset, None, None, stride=1, dilation=1, pad=1, group=1, offset_group=1)],
+    )  # fmt: skip
+
+
 CASES = [
     deform("plain", (5, 6), 3),
     deform("still", (5, 6), 3, reach=0),
@@ -79,6 +133,11 @@ CASES = [
     deform("early", (5, 6), 3, opset=19),
     deform("1D", (7,), 3, pad=1),
     deform("3D", (3, 4, 5), 2, pad=1, has_bias=True, has_mask=True),
+    *[exact(*widths) for widths in WIDTHS],
+    *[with_constant_weights(exact(*widths)) for widths in WIDTHS[2:9:3]],
+    in_type(np.float16),
+    in_type(np.float64),
+    not_finite(),
 ]
 
 test_deform_conv = table_test("deform_conv", CASES, EVERYWHERE)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, constant, ints, random, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 

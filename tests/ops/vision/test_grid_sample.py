@@ -1,6 +1,6 @@
 """GridSample and AffineGrid: every mode, padding and alignment, of images, volumes and lines.
 
-PyTorch is the oracle where it has the mode: grid_sample of images in all, of volumes in nearest and linear, and
+PyTorch is the oracle if it has the mode: grid_sample of images in all, of volumes in nearest and linear, and
 affine_grid. ONNX's reference evaluator has the others.
 """
 
@@ -12,7 +12,7 @@ import torch
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, ints, random, type_id, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -34,7 +34,7 @@ def by_torch(x: Array, grid: Array, mode: str, padding: str, align_corners: int)
 
 
 def by_reference(x: Array, grid: Array, mode: str, padding: str, align_corners: int) -> Array:
-    """By ONNX's evaluator, which knows the modes' names of version 20 alone."""
+    """Expected outputs by ONNX's evaluator, which knows only the modes' names of version 20."""
     names = ("x", "grid", "y")
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
     settings = {"mode": mode, "padding_mode": padding, "align_corners": align_corners}
@@ -47,13 +47,14 @@ def by_reference(x: Array, grid: Array, mode: str, padding: str, align_corners: 
 
 
 def places(*shape: int, reach: float = 1.4, seed: int = 0) -> Array:
-    """Coordinates inside and around the image. None stands half between two elements, where rounding would decide."""
+    """Coordinates inside and around the image. None stands half between two elements, at which rounding would
+    decide."""
     generator = np.random.default_rng([seed, *shape])
     return generator.uniform(-reach, reach, shape).astype(np.float32)
 
 
 def sample(x: Array, grid: Array, mode: str, padding: str, align: int, name: str, **settings: Any) -> Case:
-    # PyTorch lets a cubic place at the border be where it is, ONNX moves it to the last element.
+    # PyTorch leaves a cubic place at the border as it is, ONNX moves it to the last element.
     has_torch = (x.ndim == 4 or (x.ndim == 5 and mode != "cubic")) and (mode, padding) != ("cubic", "border")
     oracle = by_torch if has_torch else by_reference
     return case(

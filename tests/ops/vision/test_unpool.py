@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.ops.case import Case, case, ints, random, small_integers, with_unknown_dims
 from tests.ops.table import EVERYWHERE, table_test
 

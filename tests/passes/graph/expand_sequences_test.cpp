@@ -175,7 +175,7 @@ TEST(ExpandSequences, AnOutputMustHoldSomething) {
   };
   EXPECT_EQ(error_of("(float[2] x) => (y, seq(float[2]) s) { y = Neg(x) s = SequenceEmpty() }"), "no error");
   EXPECT_EQ(error_of("(float[2] x) => (seq(float[2]) s) { s = SequenceEmpty() }"),
-            "the model gives empty sequences alone: there is nothing to compute");
+            "the model gives only empty sequences: there is nothing to compute");
   EXPECT_EQ(error_of("(float[2] x) => (y, o) { y = Neg(x) o = Optional() }"),
             "the output 'o' is an optional without an element; drop it with --outputs");
 }

@@ -15,7 +15,7 @@ using testing::FloatNear;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-// What the interpreter makes of the first output.
+// The interpreter's result for the first output.
 std::vector<float> results(const Graph& graph) {
   const Program program = lower(graph, {});
   const std::vector<int64_t> dims = *constant_dims(*graph.inputs[0]->shape);
@@ -66,7 +66,7 @@ output %y
 )");
 }
 
-// Of any order of axes; a product whose result stands otherwise is transposed.
+// Works for any order of axes; a product whose result stands otherwise is transposed.
 TEST(RecognizeOperators, AnEinsumThatIsAMatrixProduct) {
   for (const char* equation :
        {"abcd,abce->abde", "abcd,abec->aebd", "bacd,baed->bace", "abcd,abed->abec", "...cd,...ed->...ec"})

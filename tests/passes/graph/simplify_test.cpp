@@ -82,7 +82,7 @@ output %result
 )");
 }
 
-// The importer leaves out what no output needs; passes before this one may leave more behind.
+// The importer leaves out nodes that no output needs; passes before this one may leave more of them.
 TEST(Simplify, WhatNobodyUsesGoes) {
   const auto graph = read_shaped_graph(
       "(float[2] x) => (y, unused) <float[1] w = {2}> { y = Neg(x)  a = Exp(x)  unused = Mul(a, w) }");

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::Pointwise;
 
-// What the interpreter makes of the first output, of bytes at both ends of their range.
+// The interpreter's result for the first output, from bytes at both ends of their range.
 std::vector<float> results(const Graph& graph) {
   const Program program = lower(graph, {});
   const DType dtype = graph.inputs[0]->dtype;
@@ -37,7 +37,8 @@ std::string replaced(const std::string& before) {
   });
 }
 
-// So many numbers between these, as a model's text has them. Of 64 and fewer, shape inference has computed the weights.
+// So many numbers between these, as a model's text has them. With 64 and fewer, shape inference has computed the
+// weights.
 std::string numbers(int count, int least, int most) {
   std::string text;
   for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", least + i * 37 % (most - least + 1));
@@ -123,7 +124,8 @@ TEST(UseIntegerProducts, AGemmTransposesItsWeightsAndAddsABiasOfIntegers) {
   EXPECT_THAT(text, HasSubstr("constant %sum/bias: float32[7] = {1, 2, 3, 4, 5, 6, 14}"));
 }
 
-// What quantises the maxima again as they were is left out; another scale, and whoever wants numbers, gets them.
+// A QuantizeLinear that gives the maxima again as they were is left out; another scale, and whoever wants numbers, gets
+// them.
 TEST(UseIntegerProducts, MaximaAreOfTheIntegers) {
   expect_text(replaced(R"((uint8[1, 2, 6] q) => (y, other, numbers)
       <float sx = {0.5}, uint8 zx = {3}, float coarse = {1}> {
@@ -183,7 +185,7 @@ TEST(UseIntegerProducts, AProductWithFactorsOrWithTransposedActivationsStaysOneO
   EXPECT_THAT(replaced(gemm("10, 3", "<transA = 1>")), Not(HasSubstr("MatMulInteger")));
 }
 
-// What dynamic quantisation gives: padding and groups count, and so does the weights' own zero point.
+// The idiom of dynamic quantisation: padding and groups count, and so does the weights' own zero point.
 TEST(UseIntegerProducts, AZeroPointOfTheRunIsSeparated) {
   const auto convolution = [](const std::string& inputs, const std::string& zeros) {
     return "(uint8[2, 4, 6, 7] x) => (y) <int8[6, 2, 3, 3] w = {" + numbers(108, -90, 90) + "}, " + zeros +

@@ -16,8 +16,8 @@ Offer offer(std::string kernel, LayoutDemand reads, LayoutDemand gives, double c
   return {.kernel = std::move(kernel), .reads = reads, .gives = gives, .cost = cost, .lower = [](LoweringContext&) {}};
 }
 
-// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has one for blocks alone.
-// Copying a vector of four channels to rows costs 10.
+// A Conv has two kernels to blocks and, with 3 output channels, one to rows. A MaxPool has only one for blocks. Copying
+// a vector of four channels to rows costs 10.
 Target target_with(double cost_to_rows) {
   Target target = text_target();
   target.copy_to_rows_cost = 10;
@@ -115,7 +115,8 @@ TEST(ChooseKernels, EachOfferIsExplained) {
   })");
   expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
               R"(# each node: the kernels that offer to compute it, the layouts that they read and give,
-# and the cost for one image, in vector multiply-adds at the peak rate
+# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;
+# - where it is not estimated: of those the first that fits is taken
 node 'conv' (Conv)
   slow                         blocks -> blocks        500  costs more
   fast                         blocks -> blocks        300  taken

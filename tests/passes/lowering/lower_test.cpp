@@ -167,7 +167,7 @@ nest If  axes i0<1, i1<4, i2<5
 )");
 }
 
-// What a round reads of the state stands before what writes the next one.
+// Reads of the state in a round stand before the writes of the next one.
 TEST(Lower, TheRoundsOfALoop) {
   expect_text(lowered(R"((int64 n, float[N, 2] a) => (last, sums) <bool yes = {1}> {
     last, sums = Loop(n, yes, a) <body = body (int64 i, bool keep, float[N, 2] x) => (same, y, total) {

@@ -7,7 +7,7 @@
 namespace onnxc {
 namespace {
 
-// One rounding is left, at the end, in nests and in epilogues; a conversion of what was loaded is none.
+// One rounding is left, at the end, in nests and in epilogues; a conversion of a loaded value does not count.
 TEST(DropRoundings, LeavesTheLast) {
   expect_text(after(R"(b0 input float32 [N, 4] "x"
 b1 temporary bfloat16 [N, 4] "a"

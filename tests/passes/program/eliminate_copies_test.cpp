@@ -102,7 +102,7 @@ kernel softmax  b3 = b2
 )");
 }
 
-// What must stay as it is.
+// Programs that must stay as they are.
 class EliminateCopiesLeaves : public testing::TestWithParam<const char*> {};
 
 TEST_P(EliminateCopiesLeaves, TheCopy) { EXPECT_EQ(after(GetParam(), eliminate_copies), GetParam()); }
@@ -126,7 +126,7 @@ nest copy  axes i<2, j<4, k<3
   b2[i, j, k] = b1[i, j, k]
 )";
 
-// Where the copy puts it has a size that is not known when the source is written.
+// The copy's destination has a size that is not known when the source is written.
 constexpr const char* laid_out_later = R"(b0 input float32 [4] "x"
 b1 input int64 [1] "k"
 b2 temporary float32 [4] "t"
@@ -171,7 +171,7 @@ nest pad  axes i<3
   b3[i] = b1[i]
 )";
 
-// What the copy would put into the state is made of the state, which the nest sees under another shape.
+// The copied value is made of the state, which the nest sees under another shape.
 constexpr const char* destination_is_read_under_another_shape = R"(b0 input float32 [6] "x"
 b1 temporary float32 [6] "t"
 b2 output float32 [6] "y"
@@ -220,7 +220,7 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
-// A scatter into the result of a Concat of which one part is all of it.
+// A scatter into the result of a Concat, with one part that is all of it.
 constexpr const char* a_part_is_written_as_well = R"(b0 input float32 [4] "x"
 b1 input float32 [2] "updates"
 b2 temporary float32 [4] "joined"

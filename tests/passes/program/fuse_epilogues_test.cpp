@@ -39,7 +39,7 @@ kernel test_conv  b5 = b0
 )");
 }
 
-// What the epilogue reads may be computed after the kernel's place: the kernel moves to the nest's.
+// The epilogue's operands may be computed after the kernel's place: the kernel moves to the nest's.
 TEST(FuseEpilogues, TheKernelMovesBehindWhatItReads) {
   expect_text(steps_of(fused(R"(b0 input float32 [N, 4] "x"
 b1 temporary float32 [N, 4] "conv"
@@ -63,7 +63,7 @@ kernel test_conv  b3 = b0
 )");
 }
 
-// The parts of a Concat: a kernel writes where the nest would have.
+// The parts of a Concat: a kernel writes to the nest's destination.
 TEST(FuseEpilogues, TheNestMayStoreIntoAView) {
   expect_text(fused(R"(b0 input float32 [N, 8] "x"
 b1 temporary float32 [N, 8] "conv"
@@ -131,7 +131,7 @@ nest end  axes i<4, j<4
 )");
 }
 
-// What the kernel must leave: the program before the pass is the program after it.
+// Programs that the kernel must leave: the program before the pass is the program after it.
 class FuseEpiloguesLeaves : public testing::TestWithParam<const char*> {};
 
 TEST_P(FuseEpiloguesLeaves, TheNest) { EXPECT_EQ(fused(GetParam()), GetParam()); }

@@ -42,7 +42,7 @@ kernel attention  b6 = b0, b1, b2
 )");
 }
 
-// The values are computed between the scores and the product: the kernel stands where the last one stood.
+// The values are computed between the scores and the product: the kernel takes the place of the last one.
 TEST(FuseKernels, AttentionBehindWhatItReads) {
   expect_text(steps_of(fused(R"(b0 input float32 [6, 8] "q"
 b1 input float32 [8, 5] "k"
@@ -145,7 +145,7 @@ nest end  axes i<4, j<16
 )");
 }
 
-// What must stay as it is.
+// Programs that must stay as they are.
 class FuseKernelsLeaves : public testing::TestWithParam<const char*> {};
 
 TEST_P(FuseKernelsLeaves, TheKernels) { EXPECT_EQ(fused(GetParam()), GetParam()); }

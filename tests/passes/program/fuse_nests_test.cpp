@@ -127,7 +127,8 @@ nest negate  axes i<4
 )");
 }
 
-// The let would read b1[-1] in the padding, where the select takes 0. What the select leaves within may be read.
+// The let would read b1[-1] in the padding, for which the select takes 0. Elements that the select leaves within may be
+// read.
 TEST(FuseNests, KeepsLetsFromReadingBesideTheirBuffers) {
   const std::string gather = R"(b0 input float32 [9] "x"
 b1 input int64 [4] "index"
@@ -149,8 +150,8 @@ nest gather  axes i<4
   EXPECT_THAT(fused(chosen), testing::Not(testing::HasSubstr("nest gather")));
 }
 
-// What a branch computes becomes part of where the If takes it, under the condition of that.
-// For each of the heads again, and through shapes that differ in axes of extent 1.
+// A branch's nests become part of the nest that takes the If's result, under its condition. For each of the heads
+// again, and through shapes that differ in axes of extent 1.
 TEST(FuseNests, ComputesALargeMaskOfSmallTensorsWhereItIsRead) {
   expect_text(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
 b1 constant float32 [3, 1, 300] "regions"
@@ -172,7 +173,7 @@ nest add  axes w<3, h<4, i<300, j<300
 )");
 }
 
-// What the mask's parts share stays shared.
+// The mask's parts keep sharing their values.
 TEST(FuseNests, ComputesALargeMaskOnce) {
   expect_text(fused(R"(b0 input float32 [3, 4, 300, 300] "scores"
 b1 constant float32 [3, 300, 1] "regions"
@@ -267,7 +268,7 @@ nest add  axes i<4, j<4
 )");
 }
 
-// What must stay as it is.
+// Programs that must stay as they are.
 class FuseNestsLeaves : public testing::TestWithParam<const char*> {};
 
 TEST_P(FuseNestsLeaves, Alone) { EXPECT_EQ(after(GetParam(), fuse_nests), GetParam()); }
@@ -392,7 +393,7 @@ nest collect  axes i<4
 end loop
 )";
 
-// What a round computes stays in the loop.
+// A nest of a round stays in the loop.
 constexpr const char* computed_in_a_loop = R"(dim round ..
 b0 input float32 [4] "x"
 b1 temporary float32 [4] "t"
@@ -407,7 +408,7 @@ nest negate  axes i<4
   b2[i] = -b1[i]
 )";
 
-// Behind the loop other numbers would be drawn.
+// After the loop other numbers would be drawn.
 constexpr const char* drawn_before_a_loop = R"(dim round ..
 draws
 b0 input float32 [4] "x"

@@ -35,7 +35,7 @@ nest concat  axes i<N, j<5
 )");
 }
 
-// Of channels in blocks of four, [0, 4) and [8, 10) are whole blocks, the last as far as the buffer goes.
+// With channels in blocks of four, [0, 4) and [8, 10) are whole blocks, the last as far as the buffer goes.
 TEST(PlaceStores, ABlockedPartBeginsAndEndsAtABlock) {
   expect_text(after(R"(b0 input float32 [N, 10, 2] "x"
 b1 temporary float32 [N, 10, 2] layout 0 1/4 2 1%4 "joined"

@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "passes/lowering/text_target.h"
 #include "passes/program_text.h"
 
 namespace onnxc {
 namespace {
+
+void split(Program& program) { split_reductions(program, text_target()); }
 
 TEST(SplitReductions, OuterAxesOfALongReductionBecomeParallel) {
   expect_text(after(R"(b0 input float32 [N, 3, 16, 17, 18] "x"
@@ -16,7 +19,7 @@ nest mean  axes n<N, c<3  reduce d<16, h<17, w<18
   acc0: float32 = sum b0[n, c, d, h, w]
   b1[n, c] = acc0 / 4896.0
 )",
-                    split_reductions),
+                    split),
               R"(b0 input float32 [N, 3, 16, 17, 18] "x"
 b1 output float32 [N, 3] "y"
 b2 temporary float32 [16, N, 3] "mean_parts.0"
@@ -31,7 +34,7 @@ nest mean  axes n<N, c<3  reduce d<16
 )");
 }
 
-void expect_unchanged(const std::string& text) { EXPECT_EQ(after(text, split_reductions), text); }
+void expect_unchanged(const std::string& text) { EXPECT_EQ(after(text, split), text); }
 
 TEST(SplitReductions, ShortOnesStay) {
   expect_unchanged(R"(b0 input float32 [N, 3, 15, 16, 17] "x"
@@ -75,7 +78,7 @@ nest sum  axes n<2  reduce i<20000
   acc0: float32 = sum b0[n, i]
   b1[n] = acc0
 )",
-                    split_reductions),
+                    split),
               R"(b0 input float32 [2, 20000] "x"
 b1 output float32 [2] "y"
 b2 temporary float32 [20, 2] "sum_parts.0"
@@ -99,7 +102,7 @@ nest extreme  axes n<1  reduce i<20000
   acc0: int64 = argument_maximum b0[i] at 2*i
   b1[n] = acc0
 )",
-                    split_reductions),
+                    split),
               R"(b0 input float32 [20000] "x"
 b1 output int64 [1] "y"
 b2 temporary int64 [20, 1] "extreme_parts.0"
@@ -142,7 +145,7 @@ nest mean  axes n<3  reduce h<16, w<512
 kernel matmul  b3 = b2
   epilogue [i] acc0
 )",
-                             split_reductions)),
+                             split)),
               R"(kernel conv 1x1x1  b1 = b0
   epilogue [i, j, k] acc0
 # "mean" ReduceMean-18

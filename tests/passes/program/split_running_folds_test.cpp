@@ -90,7 +90,7 @@ nest sum  ordered i<8192
 )");
 }
 
-// Of the element two before.
+// A fold with the element two before.
 TEST(SplitRunningFolds, OtherRecurrencesStay) {
   expect_unchanged(R"(b0 input int64 [8192] "x"
 b1 output int64 [8192] "y"

@@ -118,7 +118,7 @@ nest product_end  axes d0<9
 )");
 }
 
-// What combines in any order, is short, has no exact form, or reads what it writes.
+// Scatters that combine in any order, are short, have no exact form, or read what they write.
 TEST(SplitScatters, OthersStay) {
   const std::string text = R"(b0 input int64 [100] "i"
 b1 input float32 [100] "u"

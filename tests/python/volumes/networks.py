@@ -17,7 +17,7 @@ Predictor = Callable[[torch.Tensor], Any]
 def convolution(
     name: str, source: str, channels: tuple[int, int], rank: int, stride: int = 1, seed: int = 0
 ) -> tuple[onnx.NodeProto, list[onnx.TensorProto]]:
-    """A convolution of 3 taps (of `stride` taps where it strides), named by its output."""
+    """A convolution of 3 taps (of `stride` taps if it strides), named by its output."""
     taps = 3 if stride == 1 else stride
     generator = np.random.default_rng([seed, *map(ord, name)])
     scale = 1.0 / np.sqrt(channels[0] * taps**rank)
@@ -87,14 +87,14 @@ def volume(shape: tuple[int, ...], seed: int = 0) -> NDArray[np.float32]:
     return waves + generator.normal(0, 0.3, shape).astype(np.float32)
 
 
-# What a network makes of an axis of n voxels, by its name.
+# The extent that a network makes of an axis of n voxels, by its name.
 RESAMPLING = {"halves": (2, 2, 2), "odd": (2, 1, 3), "twice": (0.5, 0.5, 0.5)}
 RAMP = (1.0, 7.0, -3.0)  # what a voxel further along each axis is more
 
 
 def save_resampling(path: Path, name: str) -> Path:
-    """x [N, 1, D, H, W] to y of another resolution: means of boxes, or linear between voxels whose corners meet. Of a
-    ramp each value tells where in x its voxel lies, as long as windows begin at multiples of the boxes. A window of
+    """x [N, 1, D, H, W] to y of another resolution: means of boxes, or linear between voxels whose corners meet. Over a
+    ramp each value tells the place of its voxel in x, as long as windows begin at multiples of the boxes. A window of
     "twice" must be the whole volume: values at its edges are not linear."""
     steps = RESAMPLING[name]
     if name == "twice":
@@ -116,8 +116,8 @@ def ramp(shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def assert_places(values: NDArray[Any], to_scan: NDArray[np.float64], margin: int) -> None:
-    """That the voxels of a result over a ramp lie where the matrix says, among the scan's voxels; but for those of the
-    margin, which may have seen padding."""
+    """Asserts that the voxels of a result over a ramp lie at the places that the matrix says, among the scan's voxels;
+    but for those of the margin, which may have seen padding."""
     places = np.moveaxis(np.indices(values.shape), 0, -1) @ to_scan[:3, :3].T + to_scan[:3, 3]
     inner = tuple(slice(margin, size - margin) for size in values.shape)
     assert values[inner].size > 0

@@ -53,7 +53,7 @@ def nnunet_predictor(
 
 @contextmanager
 def sums_in_float32() -> Iterator[None]:
-    """nnU-Net's code with float32 where it has half precision, which is all that is not alike."""
+    """nnU-Net's code with float32 in place of half precision, the only difference."""
     module = load()
     gaussian = partial(module.compute_gaussian, dtype=torch.float32)
     with mock.patch.object(torch, "half", torch.float32), mock.patch.object(module, "compute_gaussian", gaussian):

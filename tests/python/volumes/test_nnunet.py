@@ -127,7 +127,10 @@ def test_reads_a_trained_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     again = onnxc.nnunet.Predictor()
     again.initialize_from_trained_model_folder(str(tmp_path / "trained"), [1, 0])
     assert [model.stat().st_mtime_ns for model in models] == times
-    for folds, text in (([7], "cannot read the checkpoint .*fold_7"), ([], "has no folder fold_N")):
+    for folds, text in (
+        ([7], "cannot read the checkpoint .*fold_7"),
+        ([], "use_folds is an empty list; None takes all folds"),
+    ):
         with pytest.raises(onnxc.OnnxcError, match=text):
             again.initialize_from_trained_model_folder(tmp_path / "trained", folds)
     with pytest.raises(onnxc.OnnxcError, match=r"cannot read .*plans\.json"):
@@ -183,11 +186,13 @@ def test_the_command_makes_a_model_of_any_window(tmp_path: Path, capsys: pytest.
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
     assert nnunet_command.main([str(tmp_path / "trained"), "-o", str(tmp_path), "--folds", "7"]) == 1
     assert capsys.readouterr().err.startswith("onnxc.nnunet: cannot read the checkpoint ")
+    assert nnunet_command.main([str(tmp_path / "trained"), "-o", "/proc/models"]) == 1
+    assert "cannot make the folder '/proc/models': No such file" in capsys.readouterr().err
 
 
 def test_needs_a_model_and_four_axes(folds: dict[int, list[Path]]) -> None:
     with pytest.raises(onnxc.OnnxcError, match="the predictor has no model yet"):
         onnxc.nnunet.Predictor().predict_logits_from_preprocessed_data(np.zeros((1, 8, 8, 8), np.float32))
     ours, _ = predictors(Setting(SIZE), folds)
-    with pytest.raises(onnxc.OnnxcError, match=r"the data must be .channels, x, y, z., found \(2, 8, 8\)"):
+    with pytest.raises(onnxc.OnnxcError, match=r"data has the shape \(2, 8, 8\), expected .channels, x, y, z."):
         ours.predict_logits_from_preprocessed_data(np.zeros((2, 8, 8), np.float32))

@@ -73,7 +73,7 @@ def test_arrays_to_arrays(model: Path, tmp_path: Path) -> None:
     assert [bool(error) for error in rows["error"]] == [False, True, False]
     assert "dim 1" in rows["error"][1]
     assert rows["output"][1].shape == (0, 0, 0, 0)
-    # A file's result is one too, where no folder is named.
+    # A file's result is one too, if no folder is named.
     scan = save_scan(tmp_path / "x.nii", (images[0][0] * 100).round())
     [output] = segment({"path": objects(str(scan))})["output"]
     np.testing.assert_array_equal(output, window(voxels_of(scan)[None, None])[0])

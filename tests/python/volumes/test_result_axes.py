@@ -1,5 +1,5 @@
-"""Where outputs of another resolution lie: SlidingWindow's summary, MONAI's MetaTensor, and files of onnxc.ray. Each
-value over a ramp tells the place of its voxel."""
+"""The places of outputs of another resolution: SlidingWindow's summary, MONAI's MetaTensor, and files of onnxc.ray.
+Each value over a ramp tells the place of its voxel."""
 
 from pathlib import Path
 from typing import Any

@@ -137,7 +137,7 @@ def test_every_slab_axis_and_graphs_give_the_same_bits(networks: dict[str, Path]
                 for session in (plain, graphs, plain)
             ]
             assert len(set(results)) == 1
-        # Of each dims and each slot one, which later volumes find again: 8 are kept.
+        # One for each dims and each slot, which later volumes find again: 8 are kept.
         assert graphs.captured_graphs <= 8
 
 

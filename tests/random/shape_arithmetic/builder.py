@@ -1,11 +1,11 @@
 """Random shape arithmetic: what is computed of sizes by any operator, in chains and DAGs, and what reads it.
 
-A graph has one or two inputs, of which nothing but the sizes need matter. It begins with their Shape and Size and grows
-by drawing an operator and values for it, which onnxruntime evaluates at once at each run's sizes: what it refuses, what
-is not determined or grows too large is drawn again.
+A graph has one or two inputs; only their sizes need matter. It begins with their Shape and Size and grows by drawing an
+operator and values for it, which onnxruntime evaluates at once at each run's sizes: what it refuses, what is not
+determined or grows too large is drawn again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, fixed
 from tests.random.shape_arithmetic.evaluation import Unfit, Value, evaluate
 from tests.random.shape_arithmetic.operators import (
@@ -78,6 +78,8 @@ class ShapeDrawing(Drawing):
     def apply_all(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> list[Value]:
         """A node's results, which are drawn from if they hold numbers."""
         self.check_copies(op_type, inputs)
+        self.check_rank(op_type, inputs, attributes)
+        self.check_parts(op_type, inputs, attributes)
         names = self.raw(op_type, inputs, outputs, **attributes)
         made = evaluate(self.nodes[-1], self.known, self.opset)
         self.known |= {each.name: each for each in made}
@@ -91,6 +93,18 @@ class ShapeDrawing(Drawing):
             return
         if any((array == 0).any() for array in self.known[inputs[1]].arrays):
             raise Unfit("a computed size of 0")
+
+    def check_rank(self, op_type: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> None:
+        """Squeeze without axes leaves out those of one element: onnxc refuses a rank that only a run decides."""
+        if op_type != "Squeeze" or len(inputs) > 1 or "axes" in attributes:
+            return
+        if any(1 in array.shape for array in self.known[inputs[0]].arrays):
+            raise Unfit("a rank that sizes decide")
+
+    def check_parts(self, op_type: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> None:
+        """Since version 18 Split is told its parts or their number; onnxruntime asks for it only of some graphs."""
+        if op_type == "Split" and self.opset >= 18 and len(inputs) == 1 and "num_outputs" not in attributes:
+            raise Unfit("nothing says into how many parts")
 
     def apply(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> Value:
         return self.apply_all(op_type, inputs, **attributes)[0]
@@ -179,7 +193,7 @@ class ShapeDrawing(Drawing):
         return self.apply_all(schema.name, inputs, drawn.get("num_outputs", max(1, schema.min_output)), **drawn)
 
     def draw_input(self, number: int) -> Value:
-        """From the pool, perhaps with more axes; a parameter behind the first is often a constant."""
+        """From the pool, perhaps with more axes; a parameter after the first is often a constant."""
         if number > 0 and self.chance(0.5):
             return self.known[self.constant(self.draw_constant())]
         value = self.draw_value()

@@ -1,4 +1,4 @@
-"""What reads sizes that a model computes: its result has these sizes, or depends on them otherwise."""
+"""Nodes that read sizes which a model computes: their result has these sizes, or depends on them otherwise."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ class Consumers(ShapeDrawing):
                 return
 
     def consume(self, draw: Callable[["Consumers"], list[Value]]) -> list[Value]:
-        """Of what it gives the sizes may be computed with again."""
+        """The sizes of its result may be computed with again."""
         made = draw(self)
         if self.chance(0.4):
             self.sizes_of(made[0].name)
@@ -168,10 +168,10 @@ class Consumers(ShapeDrawing):
         return self.apply_all("TopK", [data.name, count.name], 2, axis=axis, largest=self.below(2))
 
     def resize(self) -> list[Value]:
-        """By scales that are constants or computed, or by sizes."""
+        """Resizes by scales that are constants or computed, or by sizes."""
         data = self.data(floats=True)
         mode = self.one_of(["nearest", "linear", "linear"])
-        # Where a place lies half way between two, roundings decide which is nearest: then all numbers are one.
+        # A place may lie half way between two, so that roundings decide which is nearest: then all numbers are one.
         if mode == "nearest":
             shape = self.apply("Shape", [data.name])
             data = self.apply("Expand", [self.constant(np.array([1.5], np.float32)), shape.name])
@@ -206,7 +206,7 @@ class Consumers(ShapeDrawing):
         return self.apply(self.one_of(["Less", "Greater", "Equal"]), [one.name, other.name])
 
     def branch(self) -> list[Value]:
-        """Of one rank, where the sizes may differ."""
+        """Tensors of one rank, whose sizes may differ."""
         data = self.data()
         condition = self.condition()
         number = len(self.nodes)

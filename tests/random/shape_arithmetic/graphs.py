@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper, numpy_helper
 
-from tests.models.tensor_files import Array
+from models.tensor_files import Array
 from tests.onnxruntime_sessions import open_session
 from tests.random.drawing import RUNS, is_fixed
 from tests.random.shape_arithmetic.builder import ShapeGraph
@@ -23,7 +23,7 @@ class Drawn:
 
 
 def random_arithmetic(seed: int, opset: int) -> Drawn:
-    """Drawn again where onnxruntime refuses the whole, though it has run each node."""
+    """Drawn again if onnxruntime refuses the whole, though it has run each node."""
     for attempt in range(50):
         builder = Consumers(seed, opset, attempt)
         builder.begin()

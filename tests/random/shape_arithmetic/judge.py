@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from models.tensor_files import Array
 from onnxc import CompileError, InferenceSession, RunError
 from onnxc import compile as compile_model
-from tests.models.tensor_files import Array
 from tests.random.shape_arithmetic.evaluation import Value
 from tests.random.shape_arithmetic.graphs import FREE, Drawn, Form, build_model, feeds, runs_of
 
 # An error is what onnxruntime's result may be off by; onnxc's may be as much on the other side.
 BOTH_SIDES = 2
 
-# What onnxc refuses, as docs/shapes.md says: a rank that only a run knows, and what is like it.
+# The refusals of onnxc, as docs/shapes.md says: a rank that only a run knows, and what is like it.
 LIMITS = {
     r"how many values it has must be known when the model is compiled": "a tensor whose rank only a run knows",
     r"the kernel's size must be known when the model is compiled": "a kernel without a size",
-    r"must not have one element, or the result has another rank": "Squeeze of whatever has one element",
+    r"is known only when the model runs; it must have shape": "a list of scales whose length only a run knows",
     r"the last dim of the indices must be known when the model is compiled": "the same",
 }
 
@@ -45,7 +45,7 @@ def form_name(form: Form) -> str:
 
 
 def results_of(drawn: Sequence[Drawn], form: Form, options: Sequence[str], folder: Path) -> Results:
-    """Of graphs that stand side by side in one model. Raises Refused."""
+    """The results of graphs that stand side by side in one model. Raises Refused."""
     graphs = [each.graph for each in drawn]
     onnx.save(build_model(graphs, form), folder / "model.onnx")
     try:
@@ -65,7 +65,8 @@ def run_once(session: InferenceSession, inputs: dict[str, Array]) -> dict[str, A
 def results_of_each(
     drawn: Sequence[Drawn], form: Form, options: Sequence[str], folder: Path
 ) -> dict[str, Results | str]:
-    """For each graph, by its prefix, its results, or why there are none. What is refused together is divided."""
+    """For each graph, by its prefix, its results, or why there are none. Graphs that are refused together are
+    divided."""
     if not drawn:
         return {}
     try:
@@ -86,7 +87,7 @@ def results_of_each(
 
 
 def divided(drawn: Sequence[Drawn], refusal: str) -> list[Sequence[Drawn]]:
-    """Each graph that the refusal names alone, and the others; halves, where it names none."""
+    """Each graph that the refusal names by itself, and the others; halves, if it names none."""
     named = [each for each in drawn if f"'{each.graph.prefix}" in refusal]
     if not named:
         return [drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]]
@@ -98,7 +99,7 @@ def divided(drawn: Sequence[Drawn], refusal: str) -> list[Sequence[Drawn]]:
 
 
 def difference(output: Value, found: Array, wanted: Array, run: int) -> str | None:
-    """What differs beyond the output's error."""
+    """The results that differ beyond the output's error."""
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         return f"{found.dtype} {list(found.shape)} where {wanted.dtype} {list(wanted.shape)} is expected"
     one, other = found.astype(np.float64), wanted.astype(np.float64)
@@ -114,7 +115,7 @@ def difference(output: Value, found: Array, wanted: Array, run: int) -> str | No
 
 
 def faults(drawn: Drawn, results: dict[Form, Results | str]) -> list[str]:
-    """What is wrong with a graph, where the results of its forms are given."""
+    """The fault of a graph, given the results of its forms."""
     found: list[str] = []
     for form, of_form in results.items():
         if isinstance(of_form, str):
@@ -130,7 +131,7 @@ def faults(drawn: Drawn, results: dict[Form, Results | str]) -> list[str]:
 
 
 def own_differences(drawn: Drawn, results: dict[Form, Results | str]) -> list[str]:
-    """Where the forms differ from the free one, whatever onnxruntime says."""
+    """The results of forms that differ from the free one, whatever onnxruntime says."""
     free = results[FREE]
     if isinstance(free, str):
         return []
@@ -160,7 +161,7 @@ def limit_of(refusal: str) -> str | None:
 
 @dataclass(frozen=True)
 class Verdict:
-    """By the graphs' prefixes: what is wrong in some form, and which of the others a documented limit stops."""
+    """Keyed by the graphs' prefixes: the fault in some form, and which of the others a documented limit stops."""
 
     wrong: dict[str, list[str]]
     limited: list[str]

@@ -63,7 +63,7 @@ OF_CONSUMERS = {"If", "Loop", "Resize"}
 
 
 def schemas(opset: int) -> dict[str, Schema]:
-    """What an operator set has, by name."""
+    """The operators of an operator set, by name."""
     names = {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == ""}
     found = {}
     for name in sorted(names):
@@ -81,13 +81,13 @@ def required_inputs(schema: Schema) -> list[Any]:
 
 
 def takes_numbers(schema: Schema) -> bool:
-    """Whether one to three inputs are required, each of which may be numbers."""
+    """Whether one to three inputs are required and each may be numbers."""
     required = required_inputs(schema)
     return 1 <= len(required) <= 3 and all(set(each.types) & TYPES.keys() for each in required)
 
 
 def numeric_operators(opset: int) -> list[Schema]:
-    """What is drawn of an operator set."""
+    """The operators of an operator set that are drawn."""
     return [
         schema
         for schema in schemas(opset).values()
@@ -96,7 +96,7 @@ def numeric_operators(opset: int) -> list[Schema]:
 
 
 def of_one_input(opset: int) -> list[Schema]:
-    """Those of one required input, where that may be numbers."""
+    """Those of one required input, if that may be numbers."""
     return [schema for schema in numeric_operators(opset) if len(required_inputs(schema)) == 1]
 
 

@@ -11,7 +11,7 @@ from tests.random.shape_arithmetic.evaluation import Unfit, Value
 from tests.random.shape_arithmetic.graphs import Drawn, results_of_onnxruntime
 from tests.random.shape_arithmetic.operators import Schema
 
-# Of the input in each run: small, around powers of two and ten, and squares.
+# Dims of the input in each run: small, around powers of two and ten, and squares.
 DIMS = ((4, 10, 16), (9, 7, 1), (2, 3, 12))
 ATTEMPTS = 36
 LARGEST = 20

@@ -104,7 +104,7 @@ int Device::expect_failures_to_be_told(uint32_t flags) {
 }
 
 TEST_F(Device, TellsOfEachCallThatFailsAndGivesEverythingBack) {
-  // Of init, the module, its functions, memory, copies, launches and the streams, those of copies among them.
+  // Failures of init, the module, its functions, memory, copies, launches and the streams, those of copies among them.
   EXPECT_GE(expect_failures_to_be_told(0), 45);
 }
 
@@ -160,7 +160,7 @@ TEST_F(Device, GraphsAreAskedForAndForAGpu) {
   options.flags = ONNXC_HIP_GRAPH;
   char text[ONNXC_ERROR_SIZE] = "";
   EXPECT_EQ(model->create(&options, &instance, text, sizeof text), ONNXC_INVALID_ARGUMENT);
-  EXPECT_STREQ(text, "onnxc_options.flags has ONNXC_HIP_GRAPH, and this instance is to run on the CPU");
+  EXPECT_STREQ(text, "a HIP graph is asked for, and the model is to run on the CPU");
   EXPECT_EQ(model->captured_graphs(nullptr), 0);
 }
 
@@ -188,7 +188,7 @@ TEST_F(Device, AnErrorThatTheCallerLeftBehindIsNotOfItsLaunches) {
   destroy();
 }
 
-// Reads what each step has written, as a hook; stops the run where that fails.
+// Reads what each step has written, as a hook; stops the run if that fails.
 struct StepReader {
   const onnxc_api& api;
   std::vector<std::string> names;
@@ -298,7 +298,7 @@ TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {
   destroy();
 }
 
-// What must wait for what, the simulator's streams show (tests/codegen/hip/test_beside_a_caller.py).
+// The simulator's streams show the order of waiting (tests/codegen/hip/test_beside_a_caller.py).
 TEST_F(Device, LargeTensorsOfTheHostPassInPiecesAndInStreamsOfTheirOwn) {
   hip.reset(-1);
   int callers = 0;
@@ -345,7 +345,7 @@ TEST_F(Device, ARunInAnotherStreamWaitsForTheRunBefore) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
-// Values that all lie on the GPU, `offset` floats behind an address that is aligned to 16 bytes.
+// Values that all lie on the GPU, `offset` floats after an address that is aligned to 16 bytes.
 struct ValuesOnGpu {
   explicit ValuesOnGpu(int64_t rows, size_t offset = 0) : rows(rows) {
     const auto size = static_cast<size_t>(rows) * 4;
@@ -546,7 +546,7 @@ TEST_F(Device, TakesTheCodeOfItsArchitecture) {
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another device_index; the model also runs on the CPU");
+  EXPECT_EQ(error, "there is no GPU 3: HIP sees 2; choose another number; the model also runs on the CPU");
 }
 
 // Sizes that a run binds, an If and a loop, in which the host decides by what it reads from the GPU.

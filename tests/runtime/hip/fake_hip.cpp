@@ -83,7 +83,7 @@ void add_sum(const FakeArguments& row) {
 void count(const FakeArguments& row) {
   for (int64_t i = 0; i < row.points; ++i) row.result[i] = static_cast<float>(i);
 }
-// Of windows of `limit` voxels: each of left, and right minus it.
+// For windows of `limit` voxels: each of left, and right minus it.
 void difference_of_windows(const FakeArguments& row) {
   for (int64_t i = 0; i < row.points; ++i) {
     float* result = row.result + (i / row.limit * 2) * row.limit + i % row.limit;

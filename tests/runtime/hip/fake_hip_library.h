@@ -62,7 +62,7 @@ class FakeHip {
   void* library_;
 };
 
-// Makes an instance on a GPU; where that fails, `error` gets the text.
+// Makes an instance on a GPU; if that fails, `error` gets the text.
 inline onnxc_status create_on_device(const LoadedModel& model, onnxc_instance*& instance, std::string& error,
                                      uint32_t flags = 0, int device_index = 0) {
   onnxc_options options = {};

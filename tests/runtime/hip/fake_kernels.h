@@ -1,4 +1,4 @@
-// What the kernels of the double of libamdhip64.so get from the models written by hand.
+// The arguments that the kernels of the double of libamdhip64.so get from the models written by hand.
 #pragma once
 
 #include <cstdint>

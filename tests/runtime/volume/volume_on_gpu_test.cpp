@@ -1,5 +1,5 @@
 // Runs over a volume on a GPU, in front of a double of libamdhip64.so that does at once what it is asked for: what
-// calls there are, and what is left of them when one fails. What their order must be, the simulator's streams show
+// calls there are, and what is left of them when one fails. The simulator's streams show what their order must be
 // (tests/python/volumes/test_windows_on_gpu.py).
 #include <gmock/gmock.h>
 
@@ -84,7 +84,7 @@ TEST_F(VolumeOnGpu, TellsOfEachCallThatFailsAndGivesEverythingBack) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
-// What the progress function sees, and where it stops the run.
+// The values that the progress function sees, and the place at which it stops the run.
 struct Watcher {
   FakeHip& hip;
   std::vector<int64_t> told = {};
@@ -107,7 +107,7 @@ TEST_F(VolumeOnGpu, TheNextRunIsUnderWayWhileOneIsBlendedAndTold) {
   hip.reset(-1);
   ASSERT_EQ(create(), ONNXC_OK) << error;
   Watcher watcher{hip};
-  hip.choose_device(1);  // of the caller's own, where callbacks find it
+  hip.choose_device(1);  // the caller's own device, which callbacks find current
   volume.progress_context = &watcher;
   volume.progress = Watcher::tell;
   ASSERT_EQ(run(), ONNXC_OK) << error;

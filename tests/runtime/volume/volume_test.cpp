@@ -47,7 +47,7 @@ TEST_F(Volume, BlendsWindowsOfEachSlabAxis) {
     }
 }
 
-// What a window needs, and sums of two classes and the weights in lines of which 64 get their memory at once.
+// The memory of a window, and sums of two classes and the weights in lines; 64 of them get their memory at once.
 int64_t bytes_of(const std::array<int64_t, 3>& window, int64_t lines, int64_t line_floats) {
   return 3 * window[0] * window[1] * window[2] * 4 + (lines + 63) / 64 * 64 * 3 * line_floats * 4;
 }
@@ -331,7 +331,7 @@ TEST_F(Volume, RefusesWhatItCannotDo) {
   output.dtype = ONNXC_UINT8;
   refuses(ONNXC_WRONG_DTYPE, "dtype 2 cannot hold values");
   output.what = ONNXC_VOLUME_NOTHING;
-  refuses(ONNXC_INVALID_ARGUMENT, "nothing is to be written of any output");
+  refuses(ONNXC_INVALID_ARGUMENT, "nothing would be written of any output");
   output.what = ONNXC_VOLUME_VALUES;
   output.dtype = ONNXC_FLOAT32;
   inputs[0].fixed = &k_value;

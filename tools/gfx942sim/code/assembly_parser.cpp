@@ -40,7 +40,7 @@ int64_t require_integer(std::string_view text) {
   return *value;
 }
 
-// The parts of "a,b,c", where brackets and parentheses hold together what is between them.
+// The parts of "a,b,c"; brackets and parentheses hold together what is between them.
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   int depth = 0;

@@ -30,7 +30,7 @@ struct Kernel {
   int vector_registers = 0;
   int accumulators = 0;
   uint32_t mode = 0;  // the initial MODE register
-  // What the dispatcher puts into the first scalar registers, in the descriptor's bits.
+  // The values that the dispatcher puts into the first scalar registers, in the descriptor's bits.
   uint16_t properties = 0;
   uint16_t preload = 0;
   uint32_t resource2 = 0;

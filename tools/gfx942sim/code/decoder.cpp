@@ -32,7 +32,7 @@ void LLVMInitializeAMDGPUDisassembler();
 namespace gfx942sim {
 namespace {
 
-// The registers behind LLVM's name of one or several, such as "SGPR4_SGPR5"; none for what is no register of a wave.
+// The registers of LLVM's name of one or several, such as "SGPR4_SGPR5"; none if it is not a register of a wave.
 RegisterUse register_range(std::string_view name) {
   struct Family {
     std::string_view prefix;

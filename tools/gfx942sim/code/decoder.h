@@ -10,8 +10,8 @@
 
 namespace gfx942sim {
 
-// Every instruction of a stretch of code, decoded once. What is not an instruction (padding, data) is only an error
-// when it is executed.
+// Every instruction of a stretch of code, decoded once. A part that is not an instruction (padding, data) is only an
+// error when it is executed.
 class Program {
  public:
   Program(std::span<const std::byte> code, uint64_t address);

@@ -130,7 +130,7 @@ struct Instruction {
   std::vector<Operand> operands;
   std::vector<RegisterUse> reads, writes;
 
-  // Modifiers, as they are written behind the operands.
+  // Modifiers, as they are written after the operands.
   bool clamp = false;
   float output_scale = 1;  // mul:2, mul:4, div:2
   uint8_t op_sel = 0;

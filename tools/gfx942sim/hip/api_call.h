@@ -1,4 +1,4 @@
-// What the calls of libamdhip64's C interface have in common. A refused call says why on stderr, which the real library
+// The common parts of the calls of libamdhip64's C interface. A refused call says why on stderr, which the real library
 // does not.
 #pragma once
 

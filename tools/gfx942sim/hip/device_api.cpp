@@ -1,4 +1,4 @@
-// HIP's calls about the device: what it is, and what the simulator alone tells of it.
+// HIP's calls about the device: its properties, and the facts that only the simulator tells.
 #include <cstring>
 
 #include "gfx942sim/hip/api_call.h"
@@ -154,7 +154,7 @@ hipError_t hipDeviceCanAccessPeer(int* can_access, int device, int peer) {
 hipError_t hipDeviceEnablePeerAccess(int peer, unsigned int) {
   return call("hipDeviceEnablePeerAccess", [&](SimulatedDevice& device) {
     require_device(peer);
-    require(peer != current_device, hipErrorInvalidDevice, "a device is no peer of itself");
+    require(peer != current_device, hipErrorInvalidDevice, "a device is not a peer of itself");
     device.allow_peer_access(current_device, peer);
   });
 }
@@ -166,7 +166,7 @@ hipError_t hipMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   });
 }
 
-// What onnxc-run --profile asks for: see SimulatedDevice::take_launches.
+// For onnxc-run --profile: see SimulatedDevice::take_launches.
 const char* gfx942sim_take_launches() {
   SimulatedDevice& device = SimulatedDevice::instance();
   std::lock_guard lock(device.mutex);

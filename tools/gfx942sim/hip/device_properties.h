@@ -1,4 +1,4 @@
-// What the simulated GPU says of itself: an MI300X, or a part of one (partition.h).
+// The properties that the simulated GPU reports: an MI300X, or a part of one (partition.h).
 #pragma once
 
 #include <cstddef>

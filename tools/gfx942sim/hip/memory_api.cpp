@@ -5,8 +5,8 @@ namespace gfx942sim::hip {
 namespace {
 
 // HIP makes a copy from or to memory of the host that is not pinned "synchronously", and may as well read the source at
-// once and return. Of both, what a program is less likely to be ready for: late, the source is read and nothing else is
-// done; early, the stream has come to its end.
+// once and return. The simulator does the one that a program is less likely to be ready for: late, the source is read
+// and nothing else is done; early, the stream has come to its end.
 hipError_t enqueue_copy(SimulatedDevice& device, void* destination, const void* source, size_t bytes,
                         hipMemcpyKind kind, hipStream_t stream) {
   device.check_copy(destination, source, bytes, kind);

@@ -1,8 +1,8 @@
 // Work that was enqueued and has not happened yet. HIP promises an order between some pieces of it, and nothing of the
 // others: those happen in the order that shows what a program left to chance.
 //
-// GFX942SIM_STREAMS says which: "late" (the default), where only what somebody waits for happens, or "early", where
-// whatever may happen before that does. Of several streams the youngest comes first, and then they take turns, piece by
+// GFX942SIM_STREAMS says which: "late" (the default): only work that somebody waits for happens; or "early": all work
+// that may happen before does. Among several streams the youngest comes first, and then they take turns, piece by
 // piece.
 #pragma once
 

@@ -69,7 +69,8 @@ void require_device(int device) {
 std::string file_content(const char* path) {
   std::ifstream stream(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (bytes.size() < sizeof(Elf64_Ehdr)) throw Refusal(hipErrorFileNotFound, fmt::format("{} is no code object", path));
+  if (bytes.size() < sizeof(Elf64_Ehdr))
+    throw Refusal(hipErrorFileNotFound, fmt::format("{} is not a code object", path));
   return bytes;
 }
 

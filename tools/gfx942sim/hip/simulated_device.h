@@ -19,7 +19,7 @@
 
 namespace gfx942sim::hip {
 
-// What HIP's handles point to.
+// The objects that HIP's handles point to.
 struct Function {
   const LoadedModule* module = nullptr;
   const Kernel* kernel = nullptr;
@@ -103,8 +103,8 @@ class SimulatedDevice {
   // A line of JSON for each launch since the last call; the first call begins the record. Valid until the next.
   const char* take_launches();
 
-  // Does the work when the stream comes to it, or notes it if the stream captures. What the stream's device cannot do
-  // must have been refused before.
+  // Does the work when the stream comes to it, or notes it if the stream captures. Work that the stream's device cannot
+  // do must have been refused before.
   hipError_t enqueue(hipStream_t stream, Work work);
   // Returns when the stream, or the device, has done all that it was given.
   hipError_t finish(hipStream_t stream);
@@ -135,7 +135,7 @@ class SimulatedDevice {
     bool to_device, from_device;
   };
   Ends ends_of_copy(const void* destination, const void* source, hipMemcpyKind kind) const;
-  // What must have happened before new work of a stream does.
+  // The work that must have happened before new work of a stream does.
   std::vector<WorkNumber> before_work_of(const Stream& stream) const;
 
   bool is_loaded(const LoadedModule* module) const;

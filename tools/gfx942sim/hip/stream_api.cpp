@@ -42,7 +42,7 @@ hipError_t hipStreamDestroy(hipStream_t stream) {
   return call("hipStreamDestroy", [&](SimulatedDevice& device) {
     Stream& found = known(device.streams, stream, "stream");
     device.refuse_while_capturing(&found);
-    // What it was given happens all the same, and the null stream still waits for it.
+    // Its work happens all the same, and the null stream still waits for it.
     if (found.waits_for_null_stream) device.leave_to_null_stream(found);
     device.streams.erase(&found);
   });
@@ -72,7 +72,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int
     Stream& waiting = *device.stream_of(stream);
     const Event& found = known(device.events, event, "event");
     require(found.captured_in == nullptr || found.captured_in == &waiting, hipErrorNotSupported,
-            "the simulator captures one stream alone, and this would join another to it");
+            "the simulator captures only one stream, and this would join another to it");
     require(waiting.capture == nullptr || found.captured_in != nullptr, hipErrorStreamCaptureIsolation,
             "a stream that captures would wait for work outside of its graph");
     if (found.captured_in == nullptr && found.work != 0) waiting.before_next.push_back(found.work);

@@ -1,4 +1,4 @@
-// What atomics do to a value in memory, for LDS and global memory alike.
+// The effect of atomics on a value in memory, for LDS and global memory alike.
 #pragma once
 
 #include <algorithm>

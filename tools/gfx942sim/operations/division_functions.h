@@ -1,4 +1,4 @@
-// The three steps of a division on gfx942 that are no plain arithmetic: v_div_scale, v_div_fmas and v_div_fixup, of
+// The three steps of a division on gfx942 that are not plain arithmetic: v_div_scale, v_div_fmas and v_div_fixup, of
 // single values.
 #pragma once
 
@@ -29,8 +29,8 @@ WithFlag<T> division_scale(T s0, T s1, T s2) {
   return {s0, false};
 }
 
-// (a * b + c) * 2^exponent, rounded once. The sum has 113 bits, the last of them set where more follow ("to odd"), so
-// that the second rounding is as if it were the first.
+// (a * b + c) * 2^exponent, rounded once. The sum has 113 bits, the last of them set if more follow ("to odd"), so that
+// the second rounding is as if it were the first.
 template <class T>
 T scaled_multiply_add(T a, T b, T c, int exponent) {
   using Wide = __float128;
@@ -51,10 +51,10 @@ T division_fmas(T a, T b, T c) {
   return scaled_multiply_add(a, b, c, biased_exponent(c) > bias ? scale : -scale);
 }
 
-// Puts right the special cases behind the steps of a division: quotient, denominator, numerator. The ISA guide's
-// pseudo-code (V_DIV_FIXUP_F16, _F32, _F64), but for two things that it leaves open: what follows where the quotient
-// lies below all denormals, and an estimate of NaN, which a quotient beyond the largest number leaves. Of both
-// tinygrad's tests, which were confirmed on a gfx1100, and gem5's model of this family say what stands here.
+// Puts right the special cases after the steps of a division: quotient, denominator, numerator. It follows the ISA
+// guide's pseudo-code (V_DIV_FIXUP_F16, _F32, _F64), but for two things that it leaves open: the result if the quotient
+// lies below all denormals, and an estimate of NaN, which a quotient beyond the largest number leaves. For both,
+// tinygrad's tests, which were confirmed on a gfx1100, and gem5's model of this family agree with this code.
 template <class T>
 T division_fixup(T quotient, T denominator, T numerator) {
   const bool negative = sign_bit(denominator) != sign_bit(numerator);

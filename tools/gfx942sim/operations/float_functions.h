@@ -1,4 +1,4 @@
-// Arithmetic of single values as gfx942 does it, where it differs from C++.
+// Arithmetic of single values as gfx942 does itif it differs from C++.
 #pragma once
 
 #include <algorithm>

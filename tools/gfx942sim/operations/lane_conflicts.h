@@ -58,7 +58,7 @@ void check_common_addresses(Wave& wave, const Operand& data, const std::array<Ad
     return true;
   });
   if (found)
-    wave.fail(found->second, fmt::format("writes {} bytes {} {:#x}, where lane {} writes others with the same "
+    wave.fail(found->second, fmt::format("writes {} bytes {} {:#x}; lane {} writes others with the same "
                                          "instruction: which of them stay is not defined",
                                          length, where, addresses[found->second], found->first));
 }

@@ -1,8 +1,8 @@
 // The cycles that an access of a wave keeps LDS busy. 32 banks of 4 bytes each give 128 bytes a cycle; a wave's access
 // is done in phases of lanes, and a phase takes as many cycles as its busiest bank has different words to give.
 //
-// Addresses and data come in through two ports, each of 64 bytes a cycle, one for every two SIMDs: a store of 4 bytes a
-// lane takes a port 8 cycles, one of 16 bytes 20 (ROCm Compute Profiler, "Pipeline descriptions"). Of all waves
+// Addresses and data come in through two ports, each of 64 bytes a cycle, one for every two SIMDs. A store of 4 bytes a
+// lane takes a port 8 cycles, one of 16 bytes 20 (ROCm Compute Profiler, "Pipeline descriptions"). For all waves
 // together, that is half of it.
 #pragma once
 

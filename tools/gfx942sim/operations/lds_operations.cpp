@@ -158,7 +158,7 @@ void execute_atomic(Wave& wave, const Instruction& instruction) {
   const uint32_t number = wave.counters.issue(Queue::lds);
   begin_access(wave, addresses, lanes, sizeof(Bits), LdsAccess::atomic, number);
   constexpr int words = sizeof(Bits) / 4;
-  // Of a compare-and-swap, the compared value comes first.
+  // In a compare-and-swap the compared value comes first.
   LaneWords operand[2] = {}, compared[2] = {}, old_words[2] = {};
   for (int word = 0; word < words; ++word) {
     operand[word] = wave.read_vector(instruction.operands[first + (compares ? 2 : 1)], word, lanes);
@@ -226,7 +226,7 @@ void execute_backward_permute(Wave& wave, const Instruction& instruction) {
   wave.write_vector_later(instruction.operands[0], 0, values, lanes, Queue::lds, wave.counters.issue(Queue::lds));
 }
 
-// Each lane sends to the lane that its address names; where nobody sends, zero arrives.
+// Each lane sends to the lane that its address names; zero arrives if nobody sends.
 void execute_forward_permute(Wave& wave, const Instruction& instruction) {
   const LaneBits lanes = wave.exec();
   const Addresses addresses = lane_addresses(wave, instruction.operands[1], instruction.offset, lanes);

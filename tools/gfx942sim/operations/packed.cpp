@@ -9,7 +9,7 @@ namespace gfx942sim {
 namespace {
 
 // A half of each source, as op_sel (for the low result) or op_sel_hi (for the high one) names it, with its sign changed
-// where neg_lo or neg_hi asks.
+// if neg_lo or neg_hi asks.
 void load_halves(Wave& wave, const Instruction& instruction, VectorContext& context, int source, bool high_result,
                  LaneValues<uint16_t>& out, bool has_sign) {
   const uint8_t selection = high_result ? instruction.op_sel_hi : instruction.op_sel;

@@ -72,7 +72,7 @@ constexpr Type scalar_type() {
     return type_of<T>();
 }
 
-// The first operand is the destination, and is no source.
+// The first operand is the destination, and not a source.
 template <class F>
 void add_scalar(Operations& rows, std::string name, F) {
   using Call = Signature<F>;
@@ -83,7 +83,7 @@ void add_scalar(Operations& rows, std::string name, F) {
   rows.push_back({std::move(name), Unit::scalar, &execute_scalar<F, 1>, types});
 }
 
-// All operands are sources; the first is the destination too where the lambda gives a result.
+// All operands are sources; the first is the destination too if the lambda gives a result.
 template <class F>
 void add_scalar_in_place(Operations& rows, std::string name, F) {
   using Call = Signature<F>;
@@ -180,8 +180,8 @@ void add_shift_add(Operations& rows) {
   });
 }
 
-// Operations on bits of two sizes; plain logic stands in scalar_logic.cpp.
-// The lowest bit of each four, set where one of them is.
+// Operations on bits of two sizes; plain logic stands in scalar_logic.cpp. The lowest bit of each four, set if one of
+// them is.
 template <class T>
 T any_of_four(T a) {
   return static_cast<T>((a | a >> 1 | a >> 2 | a >> 3) & static_cast<T>(0x1111111111111111));

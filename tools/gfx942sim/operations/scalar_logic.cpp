@@ -1,5 +1,5 @@
-// The scalar unit's logic and moves, bit by bit: a bit that was never written may pass through, as it does where
-// compilers merge lane masks, and is known again where the other operand decides the result alone.
+// The scalar unit's logic and moves, bit by bit: a bit that was never written may pass through, as it does when
+// compilers merge lane masks, and is known again if the other operand by itself decides the result.
 #include "gfx942sim/operations/operation_table.h"
 #include "gfx942sim/wave/wave.h"
 

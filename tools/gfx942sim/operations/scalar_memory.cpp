@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t argument_padding = 16;  // to which the kernel-argument segment may be read
 
-// The offset behind the address: an operand, which may be a register, and an immediate.
+// The offset from the address: an operand, which may be a register, and an immediate.
 int64_t load_offset(Wave& wave, const Instruction& instruction, size_t position) {
   int64_t offset = instruction.offset;
   if (position >= instruction.operands.size()) return offset;

@@ -9,7 +9,7 @@
 
 namespace gfx942sim {
 
-// The first 1,201 bits of 2/pi behind the point, from the highest on, and zeros.
+// The first 1,201 bits of 2/pi after the point, from the highest on, and zeros.
 inline constexpr std::array<uint64_t, 20> two_over_pi = {
     0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561, 0xb7246e3a424dd2e0,
     0x06492eea09d1921c, 0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41, 0x3991d639835339f4,

@@ -16,7 +16,7 @@ auto flushing(F function) {
   return [](float x) { return flush_denormal(F()(flush_denormal(x))); };
 }
 
-// The scale that division_scale took away, put back behind a fused multiply-add; the flag is VCC's.
+// The scale that division_scale took away, put back after a fused multiply-add; the flag is VCC's.
 template <class T>
 void execute_division_fmas(Wave& wave, const Instruction& instruction) {
   VectorContext context = begin_vector(wave, instruction);
@@ -55,7 +55,7 @@ template <class T>
 T fraction(T value) {
   if (!std::isfinite(static_cast<double>(value)))
     return is_nan(value) ? quiet(value) : static_cast<T>(std::numeric_limits<double>::quiet_NaN());
-  // Below 1 even where the subtraction would round up to it.
+  // Below 1 even if the subtraction would round up to it.
   constexpr T below_one = sizeof(T) == 8   ? static_cast<T>(0x1.fffffffffffffp-1)
                           : sizeof(T) == 4 ? static_cast<T>(0x1.fffffep-1F)
                                            : static_cast<T>(0x1.ffcp-1F);

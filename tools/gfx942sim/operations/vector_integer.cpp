@@ -38,7 +38,7 @@ WithFlag<u32> add_with_carry(u32 a, u32 b, u32 carry) {
 
 WithFlag<u32> subtract_with_borrow(u32 a, u32 b, u32 borrow) { return {a - b - borrow, u64{a} < u64{b} + borrow}; }
 
-// Of bytes or of halves; with `masked`, those where the second word has zero are left out.
+// For bytes or halves; with `masked`, those for which the second word has zero are left out.
 template <class Element, bool masked = false>
 u32 sum_of_differences(u32 a, u32 b, u32 addend) {
   for (int shift = 0; shift < 32; shift += 8 * sizeof(Element)) {

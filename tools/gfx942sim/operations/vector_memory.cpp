@@ -16,7 +16,7 @@ namespace {
 
 enum class Addressing { global, flat, scratch, buffer };
 
-// Where one lane's access goes: nowhere (out of a buffer's range), to memory, or to LDS through a FLAT address.
+// The target of one lane's access: nothing (out of a buffer's range), memory, or LDS through a FLAT address.
 struct Target {
   std::byte* bytes = nullptr;
   uint64_t address = 0;        // on the device, for memory
@@ -112,7 +112,7 @@ Target scratch_target(Wave& wave, int lane, uint64_t address, uint32_t length, b
   return {.bytes = reinterpret_cast<std::byte*>(bytes), .written = written};
 }
 
-// The target of `length` bytes that begin `displacement` bytes behind the lane's address; `stored` are those that a
+// The target of `length` bytes that begin `displacement` bytes after the lane's address; `stored` are those that a
 // store is to write there.
 Target find_target(Wave& wave, const Instruction& instruction, const AddressOperands& operands, int lane,
                    uint32_t length, uint32_t displacement, bool write, const void* stored = nullptr) {
@@ -186,7 +186,7 @@ class LineCounter {
   size_t count_ = 0;
 };
 
-// What a load does with the bytes it brings.
+// The conversion of a load's bytes.
 struct LoadFormat {
   uint32_t bytes;
   bool sign_extend = false;
@@ -234,10 +234,10 @@ void load_to_lds(Wave& wave, const Instruction& instruction, Addressing addressi
   wave.clock.begin_vector_memory(lines.finish_load(group));
 }
 
-// The words of one lane, and the lines that they lie in. Of a buffer each word may be out of range by itself.
+// The words of one lane, and the lines that they lie in. In a buffer each word may be out of range by itself.
 struct LoadedWords {
   uint32_t words[4] = {};
-  bool unwritten[4] = {};  // in scratch, where registers are kept that may never have been written
+  bool unwritten[4] = {};  // in scratch, in which registers are kept that may never have been written
 };
 LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressOperands& operands, int lane,
                       uint32_t bytes, LineCounter& lines) {
@@ -287,7 +287,7 @@ struct StoreFormat {
   bool high_half = false;
 };
 
-// What is left when all lanes have stored; their addresses are 0 where that was not to memory.
+// Ends a store once all lanes have stored; their addresses are 0 if that was not to memory.
 void end_store(Wave& wave, const Instruction& instruction, const Operand& data,
                const std::array<uint64_t, wave_size>& addresses, const StoreFormat& format, uint32_t number) {
   GroupAccesses& accesses = wave.group().accesses;

@@ -29,7 +29,7 @@ LaneBits unwritten_lanes(Wave& wave, const Operand& operand, int byte, LaneBits 
 
 // Each lane reads only the source that it selects, so that the other may be undefined. So may bytes of it: a half that
 // is chosen between stands in the lower bytes of registers whose upper ones nobody wrote. Bits are moved: denormal ones
-// stay where floats are flushed (tinygrad's tests, confirmed on a gfx1100).
+// stay even if floats are flushed (tinygrad's tests, confirmed on a gfx1100).
 void execute_select(Wave& wave, const Instruction& instruction) {
   VectorContext context = begin_vector(wave, instruction);
   const uint64_t condition = wave.read_mask(instruction.operands[3], context.lanes);

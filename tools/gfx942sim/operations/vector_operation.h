@@ -100,7 +100,7 @@ struct Signature<R (C::*)(A...) const> {
   static constexpr size_t count = sizeof...(A);
 };
 
-// What one execution knows besides its operands.
+// The state of one execution besides its operands.
 struct VectorContext {
   LaneBits lanes = 0;      // that are written
   LaneBits unwritten = 0;  // lanes of copied sources that were never written
@@ -145,8 +145,8 @@ bool flushes_denormals(const Wave& wave) {
     return false;
 }
 
-// Whether mul:2, mul:4 and div:2 have an effect: gfx942 ignores them in IEEE mode and where results may be denormal
-// (ISA guide, output modifiers; LLVM D30209). Code that has one wants it, so that this is a fault.
+// Whether mul:2, mul:4 and div:2 have an effect: gfx942 ignores them in IEEE mode and if results may be denormal (ISA
+// guide, output modifiers; LLVM D30209). Code that has one wants it, so that this is a fault.
 template <class T>
 void require_output_scale(const Wave& wave) {
   if (wave.mode.ieee() || !flushes_denormals<T>(wave))
@@ -241,9 +241,9 @@ void store_result(Wave& wave, const Instruction& instruction, const VectorContex
 struct VectorTraits {
   bool accumulates = false;     // the last argument is the destination's value before
   bool copies = false;          // moves bits: a register that was never written may pass through
-  bool preserves_high = false;  // a result of 16 bits leaves the upper half alone
-  // The upper half of a source of 64 bits reaches only the upper half of the result, which compilers leave undefined
-  // where they need 32 bits: it may be what was never written, and then so is the result's.
+  bool preserves_high = false;  // a result of 16 bits keeps the upper half
+  // The upper half of a source of 64 bits reaches only the upper half of the result, which compilers leave undefined if
+  // they need 32 bits: it may be what was never written, and then so is the result's.
   bool carries_upward = false;
 };
 

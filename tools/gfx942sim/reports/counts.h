@@ -1,4 +1,4 @@
-// What a kernel did, counted over all its waves.
+// The work of a kernel, counted over all its waves.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Counts {
   uint64_t different_loaded_lines = 0;
   uint64_t different_stored_lines = 0;
 
-  // Cycles from the first to the last instruction of a group that has its compute unit alone, over all groups.
+  // Cycles from the first to the last instruction of a group that has its compute unit to itself, over all groups.
   uint64_t group_cycles = 0;
 
   // Instructions by which the wave that has most of them reaches memory: what one thread does one after the other.
@@ -47,7 +47,7 @@ struct Counts {
   // Cycles that a SIMD's unit is busy, over all waves.
   uint64_t cycles_of_unit(Unit unit) const;
   uint64_t matrix_flops() const;
-  // Of matrix instructions beside which the vector unit stands still: float32 and float64.
+  // Cycles of matrix instructions beside which the vector unit stands still: float32 and float64.
   uint64_t exclusive_matrix_cycles() const;
 };
 

@@ -1,4 +1,4 @@
-// What a launch did, for programs.
+// The work of a launch, for programs.
 #pragma once
 
 #include <string>

@@ -17,11 +17,11 @@ constexpr uint64_t registers_per_simd = gfx942.registers, register_granule = gfx
 constexpr double bytes_a_cycle(double bytes_a_second) { return bytes_a_second / (1e6 * clock_megahertz); }
 // Bytes a cycle: of L1 for a compute unit, of L2 for an XCD.
 constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.l2_bytes_a_cycle;
-// What was measured, in bytes a cycle. The Infinity Cache: Chips and Cheese, "Testing AMD's Giant MI300X" (11.9 TB/s of
+// Measured rates in bytes a cycle. The Infinity Cache: Chips and Cheese, "Testing AMD's Giant MI300X" (11.9 TB/s of
 // 17.2). Memory: Copy of BabelStream, as AMD's system acceptance asks for it of an MI300X (of 5.3 TB/s).
 constexpr double infinity_cache_rate = bytes_a_cycle(11.9e12), memory_rate = bytes_a_cycle(4.177285e12);
-// What power leaves of the peak rate of products of 16 and 8 bits, when all compute units make them: hipBLASLt's best
-// in HipKittens' analysis/bf16_gemm/mi325x, 785 of 1,307 TFLOP/s.
+// The share of the peak rate of products of 16 and 8 bits that power allows when all compute units make them:
+// hipBLASLt's best in HipKittens' analysis/bf16_gemm/mi325x, 785 of 1,307 TFLOP/s.
 constexpr double sustained_share = 0.6;
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -32,7 +32,7 @@ double lines_to_bytes(uint64_t lines) { return static_cast<double>(lines) * line
 
 Occupancy occupancy(const Launch& launch) {
   const Kernel& kernel = *launch.kernel;
-  // Vector registers and accumulators share a file; accumulators begin behind the last of four.
+  // Vector registers and accumulators share a file; accumulators begin after the last of four.
   const uint64_t registers =
       round_up(round_up(static_cast<uint64_t>(kernel.vector_registers), 4) + static_cast<uint64_t>(kernel.accumulators),
                register_granule);
@@ -73,7 +73,7 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
   const bool vector_waits = exclusive > 0;
   set(Bound::matrix, (matrix + (vector_waits && exclusive >= vector ? vector : 0)) * share / busy_simds);
   set(Bound::vector, (vector + (vector_waits && exclusive < vector ? exclusive : 0)) * share / busy_simds);
-  // Of all SIMDs of all compute units, which share the power.
+  // For all SIMDs of all compute units, which share the power.
   set(Bound::power, (matrix - exclusive) / (compute_units * simds * sustained_share));
   // The scheduler turns to one SIMD a cycle and issues one scalar instruction or load there.
   set(Bound::scalar, static_cast<double>(counts.of_unit(Unit::scalar) + counts.of_unit(Unit::scalar_memory)) * share);

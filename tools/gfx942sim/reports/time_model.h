@@ -1,5 +1,5 @@
-// From what a kernel did to the time that it would take on an MI300X: the largest of several bounds, each from counts
-// alone. A yardstick to compare kernels by, not a prediction; the counts stand beside it.
+// From what a kernel did to the time that it would take on an MI300X: the largest of several bounds, each only from
+// counts. A yardstick to compare kernels by, not a prediction; the counts stand beside it.
 #pragma once
 
 #include "gfx942sim/reports/counts.h"
@@ -19,7 +19,7 @@ inline constexpr int bound_count = 10;
 const char* to_text(Bound bound);
 
 struct ModelledTime {
-  double cycles[bound_count] = {};  // that each bound alone would take, on the busiest compute unit
+  double cycles[bound_count] = {};  // that each bound by itself would take, on the busiest compute unit
   Bound bound = Bound::latency;     // the largest
   double total_cycles() const { return cycles[static_cast<int>(bound)]; }
   double microseconds() const;

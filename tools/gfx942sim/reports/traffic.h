@@ -1,8 +1,8 @@
-// Where the cache lines of a kernel's accesses come from: the vector unit's L1, or beyond it; and how many different
+// The source of the cache lines of a kernel's accesses: the vector unit's L1, or beyond it; and how many different
 // lines there are at all, which memory must bring at least once.
 //
 // L1 is 32 KiB in lines of 128 bytes, four sets of 64, least recently used out. Each work group begins with an empty
-// one and has it alone. Stores go through to L2.
+// one and has it to itself. Stores go through to L2.
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ class Traffic {
     of_group_.clear();
     l2_ = &loaded_[number % loaded_.size()];
   }
-  // Where a loaded line comes from: L1, or what all compute units share where the group has not had it before.
+  // The source of a loaded line: L1, or what all compute units share if the group has not had it before.
   LineSource load(uint64_t line);
   void store(uint64_t line) { stored_.insert(line); }
   void add(const Traffic& other);

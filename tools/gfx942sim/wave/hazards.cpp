@@ -66,7 +66,7 @@ bool share_scalars(const Instruction& earlier, const Instruction& later) {
 
 // --- the rules
 // --------------------------------------------------------------------------------------------------------- Each gives
-// the wait states between an earlier and a later instruction, 0 where it does not apply.
+// the wait states between an earlier and a later instruction, 0 if it does not apply.
 
 using Rule = int (*)(const Instruction& earlier, const Instruction& later);
 struct NamedRule {
@@ -122,7 +122,7 @@ constexpr NamedRule vector_rules[] = {
      [](const Instruction& e, const Instruction& l) {
        return is_vector(e) && is_vector(l) && l.dpp.kind != DppKind::none && share_vectors(e.writes, l.reads) ? 2 : 0;
      }},
-    {"a vector instruction writes a register of which a lane is read",
+    {"a vector instruction writes a register whose lane is read",
      [](const Instruction& e, const Instruction& l) {
        return is_vector(e) && is_lane_read(l) && share_vectors(e.writes, l.reads) ? 1 : 0;
      }},
@@ -154,8 +154,8 @@ constexpr NamedRule vector_rules[] = {
      [](const Instruction& e, const Instruction& l) {
        if (!is_dot(e) || !(is_vector(l) || is_memory(l))) return 0;
        if (e.operation == l.operation) {
-         // The next sum may begin with it at once. Its place: behind two factors, each with a word of modifiers
-         // before it, or without where the destination is the sum.
+         // The next sum may begin with it at once. Its place: after two factors, each with a word of modifiers before
+         // it, or without if the destination is the sum.
          const bool accumulates = e.operation->name[6] == 'c';
          const bool reads_factor = share(e.writes, l.reads, [&](const RegisterUse& use, const RegisterUse& read) {
            return use.is_vector() && read.position >= 0 && read.position <= (accumulates ? 2 : 4);
@@ -168,7 +168,7 @@ constexpr NamedRule vector_rules[] = {
 
 // Which operand of a matrix instruction the registers are that an earlier one writes.
 bool is_addend(const Instruction& later, const RegisterUse& read) {
-  const int position = has_name(later, "v_smfmac") ? 6 : 3;  // behind the indices and the modifiers
+  const int position = has_name(later, "v_smfmac") ? 6 : 3;  // after the indices and the modifiers
   return read.position == position;
 }
 
@@ -298,7 +298,7 @@ std::optional<std::string> HazardChecker::compare(const IssueHistory& history, c
     if (between >= longest_hazard) break;
     const RequiredWait wait = required_wait(*entry.instruction, instruction);
     if (wait.states > between)
-      return fmt::format("follows '{}' after {} wait states where {} are needed, since {}: an s_nop {} is missing",
+      return fmt::format("follows '{}' after {} wait states, but {} are needed, since {}: an s_nop {} is missing",
                          entry.instruction->text, between, wait.states, wait.rule, wait.states - between - 1);
   }
   return std::nullopt;

@@ -2,9 +2,9 @@
 // hardware gives a wrong value and no warning. The rules are those of "Manually Inserted Wait States" in AMD's CDNA3
 // instruction set guide; clang keeps them by s_nop, hand-written assembly must.
 //
-// A wait state is an instruction of any kind, or one of the N + 1 of s_nop N. What counts is the way that a wave takes.
-// Its last instructions are kept, and an instruction is compared with each of them; what has been found good behind
-// the same way is not compared again, so that loops cost little.
+// A wait state is an instruction of any kind, or one of the N + 1 of s_nop N. Only the way that a wave takes counts.
+// Its last instructions are kept, and an instruction is compared with each of them; an instruction found good after the
+// same way is not compared again, so that loops cost little.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ RequiredWait required_wait(const Instruction& earlier, const Instruction& later)
 // The last instructions of a wave.
 class IssueHistory {
  public:
-  // `jumped`: the instruction does not stand behind the one before.
+  // `jumped`: the instruction does not follow the one before in memory.
   void issue(const Instruction& instruction, bool jumped);
   const Instruction* last() const { return count_ == 0 ? nullptr : entry(1).instruction; }
 
@@ -46,7 +46,7 @@ class IssueHistory {
   std::array<Entry, capacity> entries_;
   uint64_t count_ = 0;
   uint32_t time_ = 0;
-  // The last jump: where from, and how many wait states the stretches before and after it have.
+  // The last jump: its place, and how many wait states the stretches before and after it have.
   const Instruction* jump_ = nullptr;
   const Instruction* stretch_first_ = nullptr;
   uint32_t stretch_begin_ = 0, stretch_before_ = 0;
@@ -56,7 +56,7 @@ class HazardChecker {
  public:
   explicit HazardChecker(const std::vector<Instruction>& program) : program_(&program), is_good_(program.size()) {}
 
-  // What is wrong with issuing the instruction now, or nothing; then notes it.
+  // The reason why the instruction must not be issued now, or nothing; then notes it.
   std::optional<std::string> issue(IssueHistory& history, const Instruction& instruction);
 
  private:
@@ -64,7 +64,7 @@ class HazardChecker {
   size_t index_of(const Instruction& instruction) const { return static_cast<size_t>(&instruction - program_->data()); }
 
   const std::vector<Instruction>* program_;
-  std::vector<bool> is_good_;                       // behind a straight stretch of more than the longest hazard
+  std::vector<bool> is_good_;                       // after a straight stretch of more than the longest hazard
   std::unordered_set<uint64_t> good_behind_jumps_;  // instruction, jump and its target, by their indices
 };
 

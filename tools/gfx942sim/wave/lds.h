@@ -17,11 +17,11 @@ class Lds {
   void reset(uint32_t size);
   uint32_t size() const { return size_; }
 
-  // What is wrong with an access, or nothing. Between two barriers, bytes that one wave writes may be touched by no
-  // other; atomics of several waves may meet.
+  // The fault of an access, or nothing. Between two barriers, bytes that one wave writes may be touched by no other;
+  // atomics of several waves may meet.
   std::optional<std::string> check(uint32_t address, uint32_t length, LdsAccess access, int wave);
 
-  // The same for an access that is most likely right: false where it is not, or where only check can tell.
+  // The same for an access that is most likely right: false if it is not, or if only check can tell.
   template <uint32_t length>
   bool is_right(uint32_t address, LdsAccess access, int wave);
 
@@ -57,7 +57,7 @@ bool Lds::is_right(uint32_t address, LdsAccess access, int wave) {
   Tag* const writers = writers_.data() + address;
   Tag* const readers = readers_.data() + address;
   const Tag* const atomics = atomics_.data() + address;
-  // Tags of this epoch are the largest there are. All ones where one is of this epoch and of another wave.
+  // Tags of this epoch are the largest there are. All ones if one is of this epoch and of another wave.
   auto foreign = [&](Tag tag) { return static_cast<Tag>(-(tag >= begin_of_epoch) & -(tag != mine)); };
   Tag wrong = 0;
   for (uint32_t i = 0; i < length; ++i) wrong |= foreign(writers[i]) | foreign(atomics[i]);

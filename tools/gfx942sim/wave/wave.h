@@ -79,7 +79,7 @@ class Wave {
   // --- scalar registers ---------------------------------------------------------------------------------------------
   uint32_t read_scalar(int index);
   void write_scalar(int index, uint32_t value);
-  // A scalar load's result; `written` is false for bytes behind the end of the kernel's arguments.
+  // A scalar load's result; `written` is false for bytes past the end of the kernel's arguments.
   void write_scalar_later(int index, uint32_t value, bool written, uint32_t number);
   // A register, a constant or SCC as a source of a scalar or a vector instruction.
   uint32_t read_uniform(const Operand&, int word = 0);

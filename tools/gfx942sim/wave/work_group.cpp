@@ -38,7 +38,7 @@ bool is_atomic_access(const Instruction& instruction) {
   return instruction.sc1 || (instruction.operation != nullptr && instruction.operation->is_atomic);
 }
 
-constexpr uint32_t preload_entry_offset = 256;  // where kernels begin that find their arguments in registers
+constexpr uint32_t preload_entry_offset = 256;  // the beginning of kernels that find their arguments in registers
 
 }  // namespace
 
@@ -165,7 +165,7 @@ void WorkGroup::run_to_barrier(Wave& wave) {
     const Instruction* instruction = program().find(wave.program_counter);
     try {
       if (!instruction)
-        wave.fail(-1, fmt::format("jumps to {:#x}, where no instruction begins",
+        wave.fail(-1, fmt::format("jumps to {:#x}, at which no instruction begins",
                                   module_.to_file_address(wave.program_counter)));
       if (!instruction->operation) wave.fail(-1, "is not known to the simulator");
       if (executed == instruction_limit_)
@@ -193,7 +193,7 @@ void WorkGroup::pass_barrier() {
   for (Wave& wave : waves_) {
     wave.at_barrier = false;
     wave.clock.set(now);
-    // What was not waited for may happen behind the barrier too.
+    // Accesses that were not waited for may happen after the barrier too.
     drop_complete_lds_operations(wave.number());
     for (const LdsOperation& operation : lds_operations_[static_cast<size_t>(wave.number())])
       for (int lane = 0; lane < wave_size; ++lane)

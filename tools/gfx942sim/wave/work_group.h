@@ -47,16 +47,16 @@ class WorkGroup {
   Traffic traffic{partition_from_environment().gpu.xcds};
   GroupAccesses accesses;
   MatrixArithmetic matrix_arithmetic = MatrixArithmetic::chains;
-  // The bytes behind a device address, or a fault of the lane; `stored` are those that a store is to write there.
+  // The bytes at a device address, or a fault of the lane; `stored` are those that a store is to write there.
   std::byte* global_bytes(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write,
                           const void* stored = nullptr);
   const Allocation* find_allocation(uint64_t address, uint64_t length);
-  // Faults at an access of a lane that is not aligned to its size, where the launch asks for that.
+  // Faults at an access of a lane that is not aligned to its size, if the launch asks for that.
   void check_alignment(const Wave& wave, int lane, uint64_t address, uint32_t length, bool write) const;
   // Notes an LDS operation until it is waited for, since until then it may still touch LDS.
   void note_lds_operation(const Wave& wave, Queue queue, uint32_t number, LdsAccess access,
                           const std::array<uint32_t, wave_size>& addresses, LaneBits lanes, uint32_t length);
-  // What follows from the addresses of an LDS access; loops ask for the same ones again and again.
+  // The consequences of the addresses of an LDS access; loops ask for the same ones again and again.
   struct LdsPattern {
     LdsCycles cycles;
     bool has_lanes_in_common = false;  // of a write, at one address

@@ -17,7 +17,7 @@ bool has_npy_type(DType dtype);
 // without a dtype, more or fewer bytes than the shape says.
 Tensor read_npy(std::span<const std::byte> bytes, const std::string& file);
 
-// What the header of a .npy file says, checked against the file's size.
+// The facts in the header of a .npy file, checked against the file's size.
 struct NpyLayout {
   DType dtype;
   bool is_swapped;     // its elements are in the other byte order

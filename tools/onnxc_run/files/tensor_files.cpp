@@ -20,7 +20,7 @@ Tensor read_tensor_proto(const std::filesystem::path& file) {
                  message->ParseFromArray(mapped->bytes().data(), static_cast<int>(mapped->bytes().size())),
              "{}: this is not a serialized TensorProto", name);
   user_check(message->data_type() != onnx::TensorProto::STRING,
-             "{}: onnxc-run has no place for strings; run the model from Python or C", name);
+             "{}: onnxc-run does not take strings; run the model from Python or C", name);
   StringTable no_strings;
   TensorReader reader(file.parent_path(), Limits(), {}, no_strings);
   return reader.read(*message, name, message);

@@ -10,7 +10,7 @@
 
 namespace onnxc {
 
-// By the file's ending. UserError naming the file.
+// Reads a file by its ending. UserError naming the file.
 Tensor read_tensor(const std::filesystem::path& file);
 
 // Whether a TensorFolder writes tensors of these names to files of this one.
@@ -23,7 +23,7 @@ class TensorFolder {
   explicit TensorFolder(std::filesystem::path path);
 
   // Writes the tensor called `name` (any text) to NAME.npy, or NAME.pb for a type that numpy lacks; a name whose file
-  // was already written by this object gets a number behind it. Returns the file.
+  // was already written by this object gets a number after it. Returns the file.
   std::filesystem::path write(const std::string& name, const Tensor& tensor);
 
   const std::filesystem::path& path() const { return path_; }

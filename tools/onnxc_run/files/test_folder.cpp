@@ -16,9 +16,13 @@ constexpr std::string_view prefix = "test_data_set_";
 std::vector<Tensor> read_numbered(const std::filesystem::path& folder, const std::string& stem, int32_t count) {
   std::vector<Tensor> tensors;
   for (int32_t i = 0; i < count; ++i) {
-    std::filesystem::path file = folder / fmt::format("{}_{}.pb", stem, i);
-    if (!std::filesystem::exists(file)) file.replace_extension(".npy");
-    tensors.push_back(read_tensor(file));
+    const std::filesystem::path file = folder / fmt::format("{}_{}.pb", stem, i);
+    std::filesystem::path array = file;
+    array.replace_extension(".npy");
+    user_check(std::filesystem::exists(file) || std::filesystem::exists(array),
+               "there is no {}, nor the same as .npy; a folder of tests has a file for each input and output",
+               quote(file.string()));
+    tensors.push_back(read_tensor(std::filesystem::exists(file) ? file : array));
   }
   return tensors;
 }

@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// The folders of data that `folder` is or holds, in the order of their numbers. UserError where there are none.
+// The folders of data that `folder` is or holds, in the order of their numbers. UserError if there are none.
 std::vector<std::filesystem::path> find_test_data(const std::filesystem::path& folder);
 
 // Runs the model on each and compares with its outputs; prints a line an output. True when all are equal.

@@ -78,7 +78,7 @@ std::vector<ComparedSteps> compare_steps(const RecordedProfile& before, const Re
   for (size_t i = 0; i < steps.size(); ++i) {
     const auto join = [&](const std::string& layer) { sets.join(i, of_layer.try_emplace(layer, i).first->second); };
     std::ranges::for_each(steps[i]->layers, join);
-    if (steps[i]->layers.empty()) join("\n" + steps[i]->kernel);  // which is no layer's name
+    if (steps[i]->layers.empty()) join("\n" + steps[i]->kernel);  // which is not a layer's name
   }
   std::map<size_t, ComparedSteps> found;
   for (size_t i = 0; i < steps.size(); ++i) {

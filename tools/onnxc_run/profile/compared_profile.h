@@ -9,7 +9,7 @@
 
 namespace onnxc {
 
-// What is compared of a profile.
+// The compared part of a profile.
 struct RecordedProfile {
   struct Step {
     std::string kernel;
@@ -26,7 +26,7 @@ struct RecordedProfile {
 RecordedProfile record(const Profile& profile, const RunOptions& options);
 // UserError, naming the file, where it is not what --profile --json writes.
 RecordedProfile read_profile(const std::filesystem::path& file);
-// UserError where the two runs had other inputs, threads or precision.
+// UserError if the two runs had other inputs, threads or precision.
 void check_same_conditions(const std::filesystem::path& file, const RunConditions& before, const RunConditions& now);
 
 // The steps of both runs that compute the same layers: two compiles may fuse them differently, so that a step of one
@@ -36,8 +36,8 @@ struct ComparedSteps {
   double before = 0, now = 0;                                    // milliseconds
 };
 
-// Steps belong together where they have a layer in common, or a step between has. Steps of no layer are told by their
-// kernel. What changed most comes first.
+// Steps belong together if they have a layer in common, or a step between has. Steps of no layer are told by their
+// kernel. The largest change comes first.
 std::vector<ComparedSteps> compare_steps(const RecordedProfile& before, const RecordedProfile& now);
 
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-// Where the time of a run goes, as it was measured.
+// The measured times of the parts of a run.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct StepProfile {
   onnxc_step_info info;
   std::vector<SourcePlace> places;  // of its nodes, in their order
   double milliseconds = 0;
-  double operations = 0;      // 0 where they are not known
-  double traffic = 0;         // bytes of the tensors that it reads and writes; 0 where they are not known
+  double operations = 0;      // 0 if they are not known
+  double traffic = 0;         // bytes of the tensors that it reads and writes; 0 if they are not known
   int64_t working_bytes = 0;  // in use for tensors during the step
   // In the last run, in milliseconds from its begin; both 0 for a step that it left out.
   double begin = 0, end = 0;
@@ -37,7 +37,7 @@ struct Profile {
   }
 };
 
-// 0 where the operations are not known.
+// 0 if the operations are not known.
 double gigaflops(double operations, double milliseconds);
 
 // Runs the model for a second at least with a clock around each step. Times are means over the faster half of the runs,
@@ -56,12 +56,12 @@ struct SummedTime {
 // "conv_direct" of the step "conv_direct 3x3x3 64->64"; "loops copy" as it is.
 std::string kind_of(const std::string& step);
 
-// By kernel, "conv_direct" of "conv_direct 3x3x3 64->64", the slowest first.
+// Sums by kernel, "conv_direct" of "conv_direct 3x3x3 64->64", the slowest first.
 std::vector<SummedTime> times_by_kind(const Profile& profile);
 
-// By module of the PyTorch program: each with all that lies in it, the slowest first, its parts below it. A step
-// belongs to the module of its first node that has one. A module that is all of another is left out; empty where no
-// module is known.
+// Sums by module of the PyTorch program: each with all that lies in it, the slowest first, its parts below it. A step
+// belongs to the module of its first node that has one. A module that is all of another is left out; empty if no module
+// is known.
 std::vector<SummedTime> times_by_module(const Profile& profile);
 
 }  // namespace onnxc

@@ -10,6 +10,7 @@
 #include "onnxc_run/profile/trace_events.h"
 #include "onnxc_run/reports/json.h"
 #include "onnxc_run/steps.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
 #include "support/text.h"
@@ -107,13 +108,13 @@ void print_table(const Profile& profile) {
   print_modules(profile);
   fmt::print("\n{}kind of kernel\n", head);
   for (const SummedTime& kind : times_by_kind(profile))
-    fmt::print("{}  {} ({} step{})\n", numbers(profile, kind.milliseconds, kind.operations), printable(kind.name, 48),
-               kind.steps, kind.steps == 1 ? "" : "s");
-  fmt::print("\n{:>10.3f} ms in {} steps; a whole run takes {:.3f} ms on {} thread{}\n", profile.steps_milliseconds,
-             profile.steps.size(), profile.run_milliseconds, threads, threads == 1 ? "" : "s");
+    fmt::print("{}  {} ({})\n", numbers(profile, kind.milliseconds, kind.operations), printable(kind.name, 48),
+               counted(kind.steps, "step"));
+  fmt::print("\n{:>10.3f} ms in {}; a whole run takes {:.3f} ms on {}\n", profile.steps_milliseconds,
+             counted(profile.steps.size(), "step"), profile.run_milliseconds, counted(threads, "thread"));
   fmt::print("inputs: {}\n", profile.conditions.inputs_text());
-  fmt::print("peak of this machine on {} thread{}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n",
-             threads, threads == 1 ? "" : "s", profile.peak.gflops, profile.peak.gigabytes_read);
+  fmt::print("peak of this machine on {}: {:.1f} GFLOP/s of multiply-adds, {:.1f} GB/s read from memory\n",
+             counted(threads, "thread"), profile.peak.gflops, profile.peak.gigabytes_read);
   fmt::print("{}; this process held {:.1f} MiB at most\n", memory_text(profile.memory),
              static_cast<double>(profile.process_bytes) / (1 << 20));
   fmt::print("\n{}", legend);

@@ -1,4 +1,4 @@
-// What --profile and --trace-events show of a measured run.
+// The measured run that --profile and --trace-events show.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace onnxc {
 
-// Measures a profile (measured_profile.h) and prints, a step a line: its time, its share, GFLOP/s where the operations
-// are known, their share of the measured peak of multiply-adds, its kernel, its nodes and where they come from; then
-// the same by module and by kind of step; or a JSON object. Or writes a page (profile_page.h) or events
-// (trace_events.h). On gfx942sim a run is counted instead (simulated_profile.h).
+// Measures a profile (measured_profile.h) and prints, a step a line: its time, its share, GFLOP/s if the operations are
+// known, their share of the measured peak of multiply-adds, its kernel, its nodes and their sources; then the same by
+// module and by kind of step; or a JSON object. Or writes a page (profile_page.h) or events (trace_events.h). On
+// gfx942sim a run is counted instead (simulated_profile.h).
 void profile(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options);
 
 }  // namespace onnxc

@@ -5,6 +5,7 @@
 
 #include "onnxc_run/steps.h"
 #include "report/page/page.h"
+#include "support/count_text.h"
 
 namespace onnxc {
 namespace {
@@ -83,7 +84,7 @@ void add_steps(Page& page, const Profile& profile, Session& session) {
   page.add_table(
       "Steps",
       "In the order of the run; a click on a column's head sorts. A step computes one layer or several fused "
-      "ones. 'of peak' counts the operations of the layer's definition, of which Winograd kernels need fewer.",
+      "ones. 'of peak' counts the operations of the layer's definition; Winograd kernels need fewer.",
       columns, std::move(rows));
 }
 
@@ -115,14 +116,14 @@ void add_roofline(Page& page, const Profile& profile) {
   page.add_roofline(
       "Steps under the machine's roofs",
       fmt::format(
-          "A circle is a step, as large as its time: {} of {} steps, {:.1f}% of the time; the others do no "
-          "floating-point arithmetic. Across: operations of the layer's definition for each byte of the tensors "
-          "that the step reads and writes, weights included, each counted once. Up: operations a second. The "
-          "lines were measured on this machine with as many threads as the run: multiply-adds of the widest "
-          "vectors, and reading from memory. Near the sloping line memory bounds a step, near the level one "
-          "arithmetic. Above the sloping line a cache still held what it reads; above the level one is Winograd's "
-          "method, which needs fewer multiplications than the definition, or a type of 8 or 16 bits.",
-          points.size(), profile.steps.size(), profile.share(shown)),
+          "A circle is a step, as large as its time: {} of {}, {:.1f}% of the time; the others do no floating-point "
+          "arithmetic. Across: operations of the layer's definition for each byte of the tensors that the step reads "
+          "and writes, weights included, each counted once. Up: operations a second. The lines were measured on this "
+          "machine with as many threads as the run: multiply-adds of the widest vectors, and reading from memory. Near "
+          "the sloping line memory bounds a step, near the level one arithmetic. Above the sloping line a cache still "
+          "held what it reads; above the level one is Winograd's method, which needs fewer multiplications than the "
+          "definition, or a type of 8 or 16 bits.",
+          points.size(), counted(profile.steps.size(), "step"), profile.share(shown)),
       {profile.peak.gflops, profile.peak.gigabytes_read}, points);
 }
 
@@ -165,9 +166,9 @@ std::string profile_page(const Profile& profile, Session& session, const RunOpti
                  {{"model", options.model.string()},
                   {"compiled for", session.api().target},
                   {"inputs", profile.conditions.inputs_text()},
-                  {"ran on", fmt::format("{}, {} threads", options.device.text, session.threads())},
-                  {"a run takes", fmt::format("{:.3f} ms, {:.3f} of them in {} steps", profile.run_milliseconds,
-                                              profile.steps_milliseconds, profile.steps.size())},
+                  {"ran on", fmt::format("{}, {}", options.device.text, counted(session.threads(), "thread"))},
+                  {"a run takes", fmt::format("{:.3f} ms, {:.3f} of them in {}", profile.run_milliseconds,
+                                              profile.steps_milliseconds, counted(profile.steps.size(), "step"))},
                   {"peak of this machine", fmt::format("{:.1f} GFLOP/s, {:.1f} GB/s read from memory",
                                                        profile.peak.gflops, profile.peak.gigabytes_read)},
                   {"onnxc", session.api().onnxc_version}});

@@ -57,7 +57,7 @@ Sums sum(const std::vector<Json>& launches) {
   return sums;
 }
 
-// What bounds the launch that takes longest.
+// The bound of the launch that takes longest.
 std::string bound_of(const std::vector<Json>& launches) {
   const Json* longest = nullptr;
   for (const Json& launch : launches)

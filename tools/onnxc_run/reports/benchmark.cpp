@@ -8,6 +8,7 @@
 #include "onnxc_run/reports/json.h"
 #include "onnxc_run/reports/run_conditions.h"
 #include "onnxc_run/reports/statistics.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -62,8 +63,8 @@ void benchmark(Session& session, const std::vector<Tensor>& inputs, const RunOpt
     return;
   }
   fmt::print("Inputs: {}\n", conditions.inputs_text());
-  fmt::print("Throughput: {:.2f} runs/s on {} thread{} ({} runs, {})\n", throughput, session.threads(),
-             session.threads() == 1 ? "" : "s", samples.size(), ms.stable ? "stable" : "not stable");
+  fmt::print("Throughput: {:.2f} runs/s on {} ({}, {})\n", throughput, counted(session.threads(), "thread"),
+             counted(samples.size(), "run"), ms.stable ? "stable" : "not stable");
   fmt::print(
       "Latency: min = {:.3f} ms, max = {:.3f} ms, mean = {:.3f} ms, median = {:.3f} ms, percentile(90%) = {:.3f} ms, "
       "percentile(95%) = {:.3f} ms, percentile(99%) = {:.3f} ms\n",

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -121,9 +122,9 @@ std::string describe(const std::string& what, const Comparison& comparison) {
                   comparison.scaled_difference(), comparison.largest_magnitude);
   if (comparison.nan_in_both > 0) sizes += fmt::format(", {} NaN in both", comparison.nan_in_both);
   if (comparison.equal) return fmt::format("{}: equal ({})", what, sizes);
-  return fmt::format("{}: {} of {} elements differ; worst at [{}]: {:.9g}, expected {:.9g} ({})", what,
-                     comparison.different, comparison.elements, fmt::join(comparison.worst, ", "),
-                     comparison.worst_actual, comparison.worst_expected, sizes);
+  return fmt::format("{}: {} of {} differ{}; worst at [{}]: {:.9g}, expected {:.9g} ({})", what, comparison.different,
+                     counted(comparison.elements, "element"), comparison.different == 1 ? "s" : "",
+                     fmt::join(comparison.worst, ", "), comparison.worst_actual, comparison.worst_expected, sizes);
 }
 
 Json to_json(const std::string& name, const Comparison& comparison) {

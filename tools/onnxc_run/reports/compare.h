@@ -16,7 +16,7 @@ struct Comparison {
   std::string reason;  // when dtype or dims differ, which end the comparison: "dims 1x3, expected 1x4"
   int64_t elements = 0;
   int64_t different = 0;          // elements beyond the tolerance
-  double largest_difference = 0;  // |actual - expected|, where both are finite
+  double largest_difference = 0;  // |actual - expected|, if both are finite
   double largest_relative = 0;    // the largest |actual - expected| / |expected|
   double largest_magnitude = 0;   // of the expected elements that are finite
   int64_t nan_in_both = 0;        // elements that are NaN here and there
@@ -35,8 +35,8 @@ Comparison compare(const Tensor& actual, const Tensor& expected, Tolerance toler
 // Two right programs sum in different orders, so that an element near zero has no small error relative to itself.
 Tolerance by_magnitude(const Tensor& expected, Tolerance tolerance);
 
-// What `options` allow for an output; without any, float32 and float64 get 1e-4 relative and 1e-5 absolute, the half
-// types 1e-2 both, integers nothing.
+// The tolerance that `options` allow for an output; without any, float32 and float64 get 1e-4 relative and 1e-5
+// absolute, the half types 1e-2 both, integers nothing.
 Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name, DType dtype);
 
 // "output 'y': equal (largest difference 1.2e-07, 4e-07 of the largest magnitude 0.3)"

@@ -6,6 +6,7 @@
 #include "onnxc_run/memory.h"
 #include "onnxc_run/reports/json.h"
 #include "onnxc_run/steps.h"
+#include "support/count_text.h"
 #include "support/text.h"
 #include "toolchain/library_needs.h"
 
@@ -47,7 +48,7 @@ std::string to_text(const char* role, const onnxc_value_info& value) {
   return fmt::format("  {:<7} {:<24} {} [{}]\n", role, printable(value.name), info(dtype_of(value)).name, dims);
 }
 
-// Null where the machine runs none of its levels, or the model is older than the question.
+// Null if the machine runs none of its levels, or the model is older than the question.
 const char* level_here(const onnxc_api& api) {
   return api.table_size > offsetof(onnxc_api, cpu_level) ? api.cpu_level() : nullptr;
 }
@@ -81,8 +82,8 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
 void print_information(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
   if (options.json) return print_json(library, options);
-  fmt::print("{}: onnxc {}, {}, {:.1f} MiB of weights, {} steps\n", printable(options.model.string()),
-             api.onnxc_version, api.target, static_cast<double>(api.weights_bytes) / (1 << 20), api.step_count);
+  fmt::print("{}: onnxc {}, {}, {:.1f} MiB of weights, {}\n", printable(options.model.string()), api.onnxc_version,
+             api.target, static_cast<double>(api.weights_bytes) / (1 << 20), counted(api.step_count, "step"));
   for (int32_t i = 0; i < api.input_count; ++i) fmt::print("{}", to_text("input", *api.input(i)));
   for (int32_t i = 0; i < api.output_count; ++i) fmt::print("{}", to_text("output", *api.output(i)));
   if (const std::optional<MemoryUse> memory = memory_use(library, options))

@@ -1,4 +1,4 @@
-// What a model.so is: inputs, outputs, target, steps.
+// The facts about a model.so: inputs, outputs, target, steps.
 #pragma once
 
 #include "onnxc_run/options.h"
@@ -7,7 +7,7 @@
 namespace onnxc {
 
 // Prints it as text, or as JSON with the Open Inference Protocol's field names (name, platform, inputs and outputs with
-// name, datatype, shape where a symbolic dim is -1) and our own (dims with the symbols, target, steps, model).
+// name, datatype, shape with -1 for a symbolic dim) and our own (dims with the symbols, target, steps, model).
 void print_information(const ModelLibrary& library, const RunOptions& options);
 
 }  // namespace onnxc

@@ -55,7 +55,7 @@ double read_all(const std::vector<float>& values) {
 }
 
 // Runs `work` on all threads at once, some times; the best rate of all together, in units a second. Other programs only
-// ever slow it down. Fewer threads where the machine grants no more.
+// ever slow it down. Fewer threads if the machine grants no more.
 double best_rate(int threads, const std::function<double(int thread)>& work) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> done(static_cast<size_t>(threads));

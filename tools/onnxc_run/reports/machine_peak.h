@@ -1,4 +1,4 @@
-// What this machine can do at most, as the measure for what steps reach.
+// The highest rates of this machine, as the measure for the rates of steps.
 #pragma once
 
 namespace onnxc {

@@ -1,6 +1,7 @@
 #include "onnxc_run/reports/results.h"
 
 #include "onnxc_run/reports/compare.h"
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -27,7 +28,7 @@ bool Results::report() const {
   } else if (passed) {
     fmt::print("PASSED: {} output{} equal\n", compared_, compared_ == 1 ? "" : "s");
   } else {
-    fmt::print("FAILED: {} of {} outputs differ\n", different_, compared_);
+    fmt::print("FAILED: {} of {} differ{}\n", different_, counted(compared_, "output"), different_ == 1 ? "s" : "");
   }
   return passed;
 }

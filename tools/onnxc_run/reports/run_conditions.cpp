@@ -2,12 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include "support/count_text.h"
 #include "support/text.h"
 
 namespace onnxc {
 namespace {
 
-// Of "--target cpu --precision bfloat16 -O3".
+// From "--target cpu --precision bfloat16 -O3".
 std::string precision_of(const std::string& options) {
   constexpr std::string_view option = "--precision ";
   const size_t found = options.find(option);
@@ -32,7 +33,7 @@ std::string RunConditions::inputs_text() const {
 }
 
 std::string RunConditions::text() const {
-  return fmt::format("{}; {} thread{}; {}", inputs_text(), threads, threads == 1 ? "" : "s", precision);
+  return fmt::format("{}; {}; {}", inputs_text(), counted(threads, "thread"), precision);
 }
 
 RunConditions conditions_of(const Session& session, const std::vector<Tensor>& inputs) {

@@ -26,7 +26,7 @@ RunConditions conditions_of(const Session& session, const std::vector<Tensor>& i
 
 // Adds the fields "inputs", "threads" and "precision".
 void add_conditions(Json& json, const RunConditions& conditions);
-// Reads them; Json::exception where they are missing.
+// Reads them; Json::exception if they are missing.
 RunConditions read_conditions(const Json& json);
 
 }  // namespace onnxc

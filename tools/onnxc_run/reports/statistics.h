@@ -13,7 +13,7 @@ struct Statistics {
   bool stable = false;
 };
 
-// Of at least one sample. Percentiles are interpolated between the nearest samples.
+// For at least one sample. Percentiles are interpolated between the nearest samples.
 Statistics summarize(const std::vector<double>& samples);
 
 }  // namespace onnxc

@@ -10,7 +10,7 @@
 namespace onnxc {
 
 struct TensorSummary {
-  // Of the finite elements; nothing if there is none.
+  // The range of the finite elements; nothing if there is none.
   struct Range {
     double minimum, maximum, mean;
   };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -54,7 +55,7 @@ void move_affine(nifti_dmat44& affine, const std::vector<ResultAxis>& axes) {
   }
 }
 
-// Puts the voxels where the axes say. What is told of slices is no longer true then.
+// Puts the voxels at the places of the axes. The file's facts about slices are no longer true then.
 void move_voxels(nifti_image& image, const std::vector<ResultAxis>& axes) {
   if (std::ranges::all_of(axes, [](const ResultAxis& axis) { return axis == ResultAxis(); })) return;
   move_affine(image.sto_xyz, axes);
@@ -71,8 +72,7 @@ void move_voxels(nifti_image& image, const std::vector<ResultAxis>& axes) {
   image.slice_duration = 0;
 }
 
-// Where the elements of a single file begin. libnifti takes what is impossible for the end of the header, whose bytes
-// would become voxels.
+// The begin of the elements of a single file.
 int64_t offset_of_voxels(const std::filesystem::path& file, const std::string& name) {
   const auto read = [&](auto* header) {
     user_check(header != nullptr, "{} is not a NIfTI image, or its header is damaged", name);
@@ -93,7 +93,7 @@ int64_t offset_of_voxels(const std::filesystem::path& file, const std::string& n
                       : read(nifti_read_n1_hdr(file.c_str(), &is_swapped, check));
 }
 
-// Sets what the elements are, and makes the header's bytes: NIfTI-1 where its 16-bit dims suffice.
+// Sets the type of the elements, and makes the header's bytes: NIfTI-1 if its 16-bit dims suffice.
 std::string header_bytes(nifti_image& image, const std::vector<int64_t>& dims, DType dtype) {
   image.ndim = static_cast<int>(dims.size());
   image.nvox = 1;
@@ -136,13 +136,14 @@ NiftiHeader::NiftiHeader(const std::filesystem::path& file) : file_(file) {
   try {
     const nifti_image& image = *image_of(image_);
     for (int64_t i = 1; i <= image.dim[0] && i < 8; ++i) dims_.push_back(image.dim[i]);
-    user_check(!dims_.empty(), "{}: the header says that the image has {} axes", name, image.dim[0]);
+    user_check(!dims_.empty(), "{}: the header says that the image has {}", name, counted(image.dim[0], "axis"));
     for (const NiftiType& type : types)
       if (type.code == image.datatype) dtype_ = type.dtype;
     user_check(dtype_ != DType::undefined,
                "{} has elements of NIfTI type {} ({}); whole numbers of up to 32 bits, float32 and float64 are read",
                name, image.datatype, nifti_datatype_string(image.datatype));
-    for (int64_t dim : dims_) user_check(dim >= 1, "{}: the header says that an axis has {} voxels", name, dim);
+    for (int64_t dim : dims_)
+      user_check(dim >= 1, "{}: the header says that an axis has {}", name, counted(dim, "voxel"));
     bytes_ = checked_multiply(checked_product(dims_), element_size(dtype_));
     is_compressed_ = nifti_is_gzfile(image.iname) != 0;
     is_swapped_ = image.byteorder != nifti_short_order();

@@ -10,7 +10,7 @@
 
 namespace onnxc {
 
-// Where the voxels of a result lie along an axis: voxel j at origin + j * step of the scan's voxels.
+// The places of the voxels of a result along an axis: voxel j at origin + j * step of the scan's voxels.
 struct ResultAxis {
   double step = 1, origin = 0;
   bool operator==(const ResultAxis&) const = default;
@@ -18,7 +18,7 @@ struct ResultAxis {
 
 class NiftiHeader {
  public:
-  // UserError where the file is no NIfTI image, or its header cannot be true.
+  // UserError if the file is not a NIfTI image, or its header cannot be true.
   explicit NiftiHeader(const std::filesystem::path& file);
   ~NiftiHeader();
   NiftiHeader(const NiftiHeader&) = delete;
@@ -38,7 +38,7 @@ class NiftiHeader {
   std::shared_ptr<std::byte[]> read_data() const;
 
   // The header, with what follows it up to the elements, of a file with other elements. The spatial axes are the first
-  // ones; where they are, voxel sizes, sform and qform say in the world of this file.
+  // ones; their place in the world of this file is given by voxel sizes, sform and qform.
   std::string header_of(const std::vector<int64_t>& dims, DType dtype, const std::vector<ResultAxis>& axes) const;
 
  private:

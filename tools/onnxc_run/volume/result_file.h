@@ -1,5 +1,5 @@
-// What a model made of a volume, as a file: NIfTI with the scan's place in the world, .npy or raw. It is seen under its
-// name only when it is whole.
+// The result of a model on a volume, as a file: NIfTI with the scan's place in the world, .npy or raw. It is seen under
+// its name only when it is whole.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct ResultFormat {
   int64_t channels;           // 0: labels, which have no such axis
   DType dtype;
   AxisOrder order;
-  std::vector<ResultAxis> axes;  // where they are in the scan
+  std::vector<ResultAxis> axes;  // their place in the scan
 };
 
 class ResultFile {
@@ -26,7 +26,7 @@ class ResultFile {
 
   // The axis along which the file's slices lie one after the other.
   int32_t slab_axis() const { return slab_axis_; }
-  // Strides of the elements as the file has them: of the channels, where there are any, then of each axis.
+  // Strides of the elements as the file has them: of the channels, if there are any, then of each axis.
   const std::vector<int64_t>& strides() const { return strides_; }
   int64_t bytes() const { return bytes_; }
 

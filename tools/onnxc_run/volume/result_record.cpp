@@ -53,7 +53,7 @@ ResultRecord::ResultRecord(const std::filesystem::path& folder, const RunOptions
   read();
 }
 
-// A line that is none, such as one that was cut off, says nothing.
+// A broken line, such as one that was cut off, says nothing.
 void ResultRecord::read() {
   std::error_code failure;
   if (!std::filesystem::exists(file_, failure)) return;

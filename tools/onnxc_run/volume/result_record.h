@@ -26,7 +26,7 @@ class ResultRecord {
     int64_t bytes, nanoseconds;
     bool operator==(const Stamp&) const = default;
   };
-  // UserError where there is no file.
+  // UserError if there is no file.
   static Stamp stamp_of(const std::filesystem::path& file);
 
   enum class State {
@@ -38,7 +38,7 @@ class ResultRecord {
   State state(const std::filesystem::path& target, const std::filesystem::path& scan) const;
 
   // Says that `finished`, which will be renamed to `target`, was made from the scan, which was `stamp` when it was
-  // read. UserError where the record cannot be written.
+  // read. UserError if the record cannot be written.
   void add(const std::filesystem::path& target, const std::filesystem::path& finished,
            const std::filesystem::path& scan, const Stamp& stamp);
 

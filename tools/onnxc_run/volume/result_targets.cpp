@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "onnxc_run/volume/scan.h"
+#include "support/count_text.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -34,9 +35,8 @@ ResultTargets result_targets(const RunOptions& options) {
   }
   if (!names_folder && output.has_extension())
     throw UsageError(
-        fmt::format("--output {}: the results of {} volumes go to a folder, and this is the name of a file: "
-                    "give FOLDER/",
-                    quote(output.string()), volumes.size()));
+        fmt::format("--output {}: the results of {} go to a folder, and this is the name of a file: give FOLDER/",
+                    quote(output.string()), counted(volumes.size(), "volume")));
   std::vector<std::filesystem::path> targets;
   for (const std::filesystem::path& volume : volumes) {
     std::filesystem::path target = output / volume.filename();

@@ -1,4 +1,4 @@
-// Where the results of --volume go.
+// The destinations of the results of --volume.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +11,10 @@ namespace onnxc {
 
 struct ResultTargets {
   std::vector<std::filesystem::path> files;          // of each volume
-  std::optional<std::filesystem::path> folder = {};  // that they all are in, where the user named one
+  std::optional<std::filesystem::path> folder = {};  // that they all are in, if the user named one
 };
 
-// By the words of the command line alone: nothing is read or made. UsageError where --output names no place for them.
+// Reads only the words of the command line: no file is read or made. UsageError if --output names no place for them.
 ResultTargets result_targets(const RunOptions& options);
 
 }  // namespace onnxc

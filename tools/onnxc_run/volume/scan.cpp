@@ -6,6 +6,7 @@
 #include "onnxc_run/files/npy.h"
 #include "onnxc_run/volume/nifti.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/safe_file.h"
 #include "support/text.h"
 
@@ -30,8 +31,8 @@ void set_axes(Scan& scan, const std::vector<int64_t>& dims, const std::vector<in
               const std::string& name) {
   const auto axes = static_cast<size_t>(rank);
   user_check(dims.size() == axes || dims.size() == axes + 1,
-             "{} has {} axes ({}), and the model takes {} spatial ones, with or without channels in front", name,
-             dims.size(), dims_text(dims), rank);
+             "{} has {} ({}), and the model takes {}, with or without channels in front", name,
+             counted(dims.size(), "axis"), dims_text(dims), counted(rank, "spatial one"));
   const bool has_channels = dims.size() > axes;
   scan.channels = has_channels ? dims[0] : 1;
   scan.strides = {has_channels ? strides[0] : 0};
@@ -62,8 +63,8 @@ Scan read_nifti(const std::filesystem::path& file, int32_t rank, AxisOrder order
     further += dims[i] > 1 ? 1 : 0;
   }
   user_check(dims.size() >= axes && further <= 1,
-             "{} has {} axes ({}), and the model takes {} spatial ones and at most one more, of channels", name,
-             dims.size(), dims_text(dims), rank);
+             "{} has {} ({}), and the model takes {} and at most one more, of channels", name,
+             counted(dims.size(), "axis"), dims_text(dims), counted(rank, "spatial one"));
   scan.channels = channels;
   scan.dims.assign(dims.begin(), dims.begin() + rank);
   const std::vector<int64_t> strides = dense_strides(dims, true);
@@ -130,7 +131,7 @@ Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order,
     map_data(scan, file, static_cast<int64_t>(layout.data_offset),
              checked_multiply(checked_product(layout.dims), element_size(layout.dtype)));
     user_check(layout.data_offset % static_cast<size_t>(element_size(scan.dtype)) == 0,
-               "{}: its elements begin at byte {}, which is no multiple of their size", name, layout.data_offset);
+               "{}: its elements begin at byte {}, which is not a multiple of their size", name, layout.data_offset);
     return scan;
   }
   user_check(raw.has_value(),

@@ -34,7 +34,7 @@ enum class AxisOrder { xyz, zyx };
 // `rank` is the number of the network's spatial axes.
 Scan read_scan(const std::filesystem::path& file, int32_t rank, AxisOrder order, const std::optional<RawFormat>& raw);
 
-// Whether a .nii, .nii.gz or .npy file has all the voxels of which its header tells; a compressed one is read for it.
+// Whether a .nii, .nii.gz or .npy file has all the voxels that its header tells of; a compressed one is read for it.
 bool is_whole_volume(const std::filesystem::path& file);
 
 bool is_nifti(const std::filesystem::path& file);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include "onnxc_run/memory.h"
 #include "onnxc_run/overwriting.h"
+#include "onnxc_run/progress_line.h"
 #include "onnxc_run/session.h"
 #include "onnxc_run/volume/intensity.h"
 #include "onnxc_run/volume/result_file.h"
@@ -21,8 +21,8 @@
 #include "onnxc_run/volume/result_targets.h"
 #include "onnxc_run/volume/scan.h"
 #include "support/checked.h"
+#include "support/count_text.h"
 #include "support/safe_file.h"
-#include "support/standard_output.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -30,39 +30,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Results up to this size are gathered in memory, where the windows may then go along the axis that needs least memory
-// for their sums; larger ones are written slice by slice.
+// Results up to this size are gathered in memory: the windows may then go along the axis that needs least memory for
+// their sums; larger ones are written slice by slice.
 constexpr int64_t most_gathered_bytes = int64_t{256} << 20;
 // Of a mapped scan, what windows may have read before its pages are given back.
 constexpr int64_t most_mapped_bytes = int64_t{256} << 20;
-
-// A line on a terminal that tells how far a volume is.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::string name) : name_(std::move(name)) {}
-  ~ProgressLine() {
-    if (is_shown_) write_error("\r\033[K");
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void tell(int64_t done, int64_t windows) {
-    const Clock::time_point now = Clock::now();
-    if (!is_terminal_ || (is_shown_ && done < windows && now - told_ < std::chrono::milliseconds(200))) return;
-    told_ = now;
-    const double passed = std::chrono::duration<double>(now - start_).count();
-    const auto left = static_cast<int64_t>(passed / static_cast<double>(done) * static_cast<double>(windows - done));
-    write_error(fmt::format("\r\033[K{}: {} of {} windows, {}%, {}:{:02} left", name_, done, windows,
-                            100 * done / windows, left / 60, left % 60));
-    is_shown_ = true;
-  }
-
- private:
-  std::string name_;
-  bool is_terminal_ = isatty(STDERR_FILENO) != 0;
-  bool is_shown_ = false;
-  Clock::time_point start_ = Clock::now(), told_;
-};
 
 // Exceptions may not pass through the runtime: they wait here until it has returned.
 struct Callbacks {
@@ -119,8 +91,8 @@ class VolumeCall {
     window_ = options_.window;
     if (window_.size() == 1) window_.assign(rank, window_[0]);
     if (window_.size() != rank)
-      throw UsageError(
-          fmt::format("--window: {} sizes are given, and the model takes {} spatial axes", window_.size(), rank));
+      throw UsageError(fmt::format("--window: {} given, and the model takes {}", counted_are(window_.size(), "size"),
+                                   counted(rank, "spatial axis")));
     const bool is_nnunet = options_.preset == "nnunet";
     overlap_.assign(rank, options_.overlap.value_or(0.25));
     step_.assign(rank, options_.step.value_or(0.5));
@@ -163,7 +135,7 @@ class VolumeCall {
       format.dtype = classes() <= 256 ? DType::uint8 : DType::uint16;
     }
     ResultFile file(target, scan_, format);
-    ProgressLine progress(target.filename().string());
+    ProgressLine progress(target.filename().string(), "window", true);
     int64_t window_bytes = scan_.channels * element_size(scan_.dtype);
     for (size_t i = 0; i < window_.size(); ++i)
       window_bytes = checked_multiply(window_bytes, window_[i] > 0 ? window_[i] : scan_.dims[i]);
@@ -195,7 +167,7 @@ class VolumeCall {
   const onnxc_volume_result& result() const { return result_; }
 
  private:
-  // Of the first output: the channels, then the axes.
+  // For the first output: the channels, then the axes.
   std::vector<int64_t> output_dims(const onnxc_volume& volume) {
     std::vector<std::vector<int64_t>> dims(outputs_.size(), std::vector<int64_t>(1 + scan_.dims.size()));
     std::vector<int64_t*> places;
@@ -203,7 +175,7 @@ class VolumeCall {
     check(session_.api().volume_output_dims(session_.instance(), &volume, places.data()));
     return dims[0];
   }
-  // By the formula of onnxc_volume.h. What a window becomes is what a volume of its size does.
+  // Follows the formula of onnxc_volume.h. The formula for a window is that for a volume of its size.
   std::vector<ResultAxis> result_axes() {
     std::vector<int64_t> window = window_;
     for (size_t i = 0; i < window.size(); ++i)
@@ -223,7 +195,7 @@ class VolumeCall {
     if (status == ONNXC_INTERNAL_ERROR) internal_error(session_.api().last_error(session_.instance()));
     user_check(status == ONNXC_OK, "{}", printable(session_.api().last_error(session_.instance()), ONNXC_ERROR_SIZE));
   }
-  // The number of channels of the model's first output; large where it is not known before a run.
+  // The number of channels of the model's first output; large if it is not known before a run.
   int64_t classes() const {
     const onnxc_value_info& info = *session_.api().output(0);
     return info.rank > 1 ? std::max<int64_t>(std::strtoll(info.dims[1], nullptr, 10), 1) : 1;
@@ -246,8 +218,8 @@ void report(const std::filesystem::path& volume, const std::filesystem::path& ta
   double voxels = 1;
   for (int64_t dim : scan.dims) voxels *= static_cast<double>(dim);
   if (result.nan_voxels > 0)
-    spdlog::warn("{}: {} voxels are NaN; so is what the network makes of them, and such labels mean nothing",
-                 quote(volume.string()), result.nan_voxels);
+    spdlog::warn("{}: {} NaN; the network's results for them are NaN too, and their labels mean nothing",
+                 quote(volume.string()), counted_are(result.nan_voxels, "voxel"));
   const double share = result.seconds > 0 ? result.network_seconds / result.seconds : 0;
   if (as_json) {
     nlohmann::ordered_json line = {{"volume", volume.string()},
@@ -263,20 +235,18 @@ void report(const std::filesystem::path& volume, const std::filesystem::path& ta
                                    {"peak_bytes", process_peak_bytes()}};
     fmt::print("{}\n", line.dump());
   } else {
-    fmt::print(
-        "{}: {} windows, {:.1f} s, {:.2f} million voxels/s, {:.1f}% of it in the network, peak memory {:.2f} GiB\n",
-        printable(target.string()), result.windows, seconds, voxels / seconds / 1e6, 100 * share,
-        static_cast<double>(process_peak_bytes()) / (1 << 30));
+    fmt::print("{}: {}, {:.1f} s, {:.2f} million voxels/s, {:.1f}% of it in the network, peak memory {:.2f} GiB\n",
+               printable(target.string()), counted(result.windows, "window"), seconds, voxels / seconds / 1e6,
+               100 * share, static_cast<double>(process_peak_bytes()) / (1 << 30));
   }
   std::fflush(stdout);
 }
 
 int32_t spatial_rank(const onnxc_api& api) {
-  user_check(
-      api.input_count == 1 && api.input(0)->rank >= 3 && api.input(0)->rank <= 5,
-      "--volume needs a model with one input, [windows, channels, one to three axes]; this one has {} inputs, the "
-      "first of rank {}",
-      api.input_count, api.input_count > 0 ? api.input(0)->rank : 0);
+  user_check(api.input_count == 1 && api.input(0)->rank >= 3 && api.input(0)->rank <= 5,
+             "--volume needs a model with one input, [windows, channels, one to three axes]; this one has {}, the "
+             "first of rank {}",
+             counted(api.input_count, "input"), api.input_count > 0 ? api.input(0)->rank : 0);
   return api.input(0)->rank - 2;
 }
 
@@ -300,7 +270,7 @@ bool is_to_be_made(const ResultRecord& record, const std::filesystem::path& targ
       quote(target.string()));
 }
 
-// One volume. `record` is null where the result is in no folder of results.
+// One volume. `record` is null if the result is in no folder of results.
 void segment(const RunOptions& options, Session& session, ResultRecord* record, const std::filesystem::path& file,
              const std::filesystem::path& target) {
   const Clock::time_point start = Clock::now();

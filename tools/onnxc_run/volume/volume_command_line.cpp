@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 
@@ -16,7 +17,7 @@ namespace {
   throw UsageError(fmt::format("{} {}: expected {}", option, printable(text), expected));
 }
 
-// Numbers between separators; nothing where one is none.
+// Numbers between separators; nothing if one is not a number.
 template <class Number>
 std::vector<Number> numbers(std::string_view text, char separator) {
   std::vector<Number> result;
@@ -35,8 +36,10 @@ std::vector<Number> numbers(std::string_view text, char separator) {
 std::vector<int64_t> parse_window(const std::string& text) {
   std::vector<int64_t> sizes = numbers<int64_t>(text, 'x');
   if (sizes.empty() || sizes.size() > 3) usage_error("--window", text, "one to three sizes, such as 96x96x96");
-  for (int64_t size : sizes)
-    if (size < 0) usage_error("--window", text, "sizes of at least 1, or 0 for the volume's own");
+  for (int64_t& size : sizes) {
+    if (size < -1) usage_error("--window", text, "sizes of at least 1, or 0 or -1 for the volume's own");
+    size = std::max<int64_t>(size, 0);
+  }
   return sizes;
 }
 

@@ -1,4 +1,4 @@
-// What the command line says of whole volumes.
+// The options of the command line for whole volumes.
 #pragma once
 
 #include <array>

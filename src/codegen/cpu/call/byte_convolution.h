@@ -14,11 +14,12 @@ struct ByteConvolution {
 
   const kernels::ConvShape& shape() const { return convolution.shape; }
 };
-// Nothing where the node is none, a zero point or a weight is computed, or a weight less its zero point is no int8.
+// Nothing if the node is not a product of bytes, a zero point or a weight is computed, or a weight less its zero point
+// does not fit in int8.
 std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph);
 
 // A constant input less its zero point, which is another input with one element or one for each of `channel_axis`;
-// nothing where either is computed, or a difference is no int8.
+// nothing if either is computed, or a difference does not fit in int8.
 std::optional<std::vector<int8_t>> bytes_less_zero_point(const NodeReader& node, size_t bytes, size_t zero_point,
                                                          size_t channel_axis);
 

@@ -41,7 +41,7 @@ double cost_without_transform(const ConvolutionProblem& problem, const CpuMachin
   const int lanes = machine.lanes();
   const double products =
       as_real(shape.kernel.product() * shape.group_input_channels()) * as_real(output_vectors(shape, lanes));
-  // Taps in the padding are left out where a whole register tile has them there: along the depth nearly all.
+  // Taps in the padding are left out if the whole register tile reads padding: along the depth nearly all.
   const double computed = machine.convolution.leaves_out_taps_of_padding
                               ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d)
                               : 1.0;

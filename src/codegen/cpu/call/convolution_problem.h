@@ -1,8 +1,8 @@
 // A convolution as the CPU's kernels are asked for offers: shape, the size of its output, and costs that several share.
 //
-// Costs are of one image, in vector multiply-adds at the peak rate: a kernel's multiply-adds divided by its efficiency
-// (fraction of the peak), the additions of its transforms, and the bytes of weights, read once for each range of voxels
-// or tiles. The constants are measured; each stands beside the kernel's offer.
+// Costs are of one image, in vector multiply-adds at the peak rate. They are a kernel's multiply-adds divided by its
+// efficiency (fraction of the peak), the additions of its transforms, and the bytes of weights, read once for each
+// range of voxels or tiles. The constants are measured; each stands beside the kernel's offer.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
@@ -30,7 +30,7 @@ struct OutputSize {
 };
 OutputSize output_size(const KernelConvolution& convolution, const Graph& graph);
 
-// Nothing where no kernel supports the node.
+// Nothing if no kernel supports the node.
 std::optional<ConvolutionProblem> as_convolution_problem(const Node& node, const Graph& graph);
 
 // Whether a convolution has so few input channels that its kernel reads NCHW: a block of them would be mostly padding.
@@ -54,9 +54,9 @@ int64_t output_vectors(const kernels::ConvShape& shape, int lanes);
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine);
 double stem_cost(const ConvolutionProblem& problem, const CpuMachine& machine);
 
-// The fraction of the cost without a transform that a transform must stay below. Where the size is a hint, or the
-// packed weights are many, it must win clearly: its weights are certainly two to five times as many, and its gain is
-// uncertain or small.
+// The fraction of the cost without a transform that a transform must stay below. If the size is a hint, or the packed
+// weights are many, it must win clearly: its weights are certainly two to five times as many, and its gain is uncertain
+// or small.
 double required_gain(const ConvolutionProblem& problem, const CpuMachine& machine, int64_t weight_bytes = 0);
 
 }  // namespace onnxc

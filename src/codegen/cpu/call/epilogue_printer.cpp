@@ -92,7 +92,7 @@ Access classify(const Program& program, const ScalarNode& load, const Epilogue& 
                                     : classify_block(program, load, epilogue, lanes);
 }
 
-// What kernels of integer sums (integers.h) hold in vectors of int32.
+// Kernels of integer sums (integers.h) hold this type in vectors of int32.
 bool is_vector_integer(DType dtype) { return dtype == DType::int32 || dtype == DType::int8 || dtype == DType::uint8; }
 
 // Arithmetic on bytes would have to wrap around in eight bits.
@@ -219,7 +219,7 @@ class EpiloguePrinter {
       names_[epilogue_.axes[i].symbol] = form_ == EpilogueForm::rows ? matrix_axis(i) : block_axis(i);
   }
 
-  // As the kernel counts them: batch, blocks of channels, and up to three spatial axes, the last of which is w.
+  // As the kernel counts them: batch, blocks of channels, and up to three spatial axes that end with w.
   std::string block_axis(size_t axis) const {
     constexpr std::array spatial = {"position.d", "position.h", "position.w"};
     if (axis == 0) return "position.n";
@@ -227,7 +227,7 @@ class EpiloguePrinter {
     return spatial.at(3 - (epilogue_.axes.size() - 2) + (axis - 2));
   }
 
-  // Up to four batch axes, of which leading ones may be missing, rows and columns.
+  // Up to four batch axes (leading ones may be missing), rows and columns.
   std::string matrix_axis(size_t axis) const {
     const size_t from_end = epilogue_.axes.size() - axis;
     if (from_end == 1) return "position.column";

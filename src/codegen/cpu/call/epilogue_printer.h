@@ -6,8 +6,8 @@
 
 namespace onnxc {
 
-// Whether a kernel can compute the epilogue: all of it is float arithmetic, or where its sums are int32 also arithmetic
-// on these and on bytes, on
+// Whether a kernel can compute the epilogue: all of it is float arithmetic, or if its sums are int32 also arithmetic on
+// these and on bytes, on
 // - the accumulator,
 // and, in a kernel that stores NCHWc blocks of `lanes` channels, on
 // - a tensor of the output's shape in NCHWc, at the output's own indices,
@@ -15,7 +15,7 @@ namespace onnxc {
 // - one value in all, or one a batch element;
 // in a kernel that stores rows, on
 // - elements that are contiguous along the last axis, or do not depend on it.
-// No index may leave its buffer, even behind a select: both sides are computed before lanes are selected.
+// No index may leave its buffer, even in a select: both sides are computed before lanes are selected.
 bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form, int64_t lanes);
 
 // The same for any code that stores NCHWc blocks, computed by the epilogue; an epilogue that gives integers has integer

@@ -15,7 +15,7 @@ namespace onnxc {
 // A node, with what several kernels ask of it resolved once.
 struct CpuProblem {
   const Node* node = nullptr;
-  // Null where the node is none, or not for kernels.
+  // Null if the node is not a convolution, or not one for kernels.
   std::shared_ptr<const ConvolutionProblem> convolution = {};
   std::shared_ptr<const ByteConvolution> bytes = {};
   int64_t product_rows = 0;  // of a matrix product, as is usual (usual_size.h)
@@ -23,9 +23,10 @@ struct CpuProblem {
 
 struct CpuKernelRow {
   std::string_view name;
-  // Adds the ways in which the kernel would compute the node; none where it does not support it.
+  // Adds the ways in which the kernel would compute the node; none if it does not support it.
   void (*offer)(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
-  // Of a convolution: whether its packed weights are the node's in another order, so that a run can pack computed ones.
+  // For a convolution: whether its packed weights are the node's in another order, so that a run can pack computed
+  // ones.
   bool takes_computed_weights = false;
 };
 
@@ -53,8 +54,9 @@ void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Off
 void offer_softmax(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_argsort(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 void offer_non_max_suppression(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
+void offer_fourier(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
 
-// Of two offers with equal cost the first is taken.
+// The first of two offers with equal cost is taken.
 inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     // NCHWc to NCHWc
     {"conv_depthwise_int8", offer_conv_depthwise_int8},
@@ -87,9 +89,10 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"softmax", offer_softmax},
     {"argsort", offer_argsort},
     {"non_max_suppression", offer_non_max_suppression},
+    {"fourier", offer_fourier},
 };
 
-// What all kernels offer for a node.
+// The offers of all kernels for a node.
 Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine);
 
 }  // namespace onnxc

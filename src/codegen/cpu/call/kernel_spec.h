@@ -4,8 +4,8 @@
 //   using Arguments = ...;                        // pointers, sizes, strides
 //   static KernelWork work(const Sizes&);         // tasks, and scratch bytes a thread
 //   static void run(const Arguments&, const Epilogue&, int64_t task_begin, int64_t task_end, void* scratch);
-// (without an epilogue where the call has none). The emitter writes a step that fills the arguments and runs the tasks
-// in parallel.
+// (without an epilogue if the call has none). The emitter writes a step that fills the arguments and runs the tasks in
+// parallel.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace onnxc {
 // elements of the last axis of a row-major tensor (MatrixPosition of matrix_position.h).
 enum class EpilogueForm { blocks, rows };
 
-// What vectors of floats and of int32 (integers.h) are stored as.
+// The types in memory of vectors of floats and of int32 (integers.h).
 inline const std::vector<DType> vector_types{DType::int32,   DType::int8,    DType::uint8,
                                              DType::float32, DType::float16, DType::bfloat16};
 
@@ -30,7 +30,7 @@ class CpuKernelSpec : public KernelSpec {
   // The kernel's type, given the type of its epilogue, if it has one:
   // "DirectConvolution<ConvShape{...}, float, float, Epilogue3>".
   virtual std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const = 0;
-  // A braced initializer of the sizes that work() takes; also used where there are no buffers yet.
+  // A braced initializer of the sizes that work() takes; also used if there are no buffers yet.
   virtual std::string sizes(const KernelText& text) const = 0;
   // A braced initializer of Arguments.
   virtual std::string arguments(const KernelCall& call, const KernelText& text) const = 0;
@@ -42,9 +42,5 @@ class CpuKernelSpec : public KernelSpec {
   // Floating-point operations of a run.
   virtual Expr operations() const = 0;
 };
-
-// How reports call a kernel of either target: its description, and on the CPU, where an operand is stored in 16 bits,
-// that type and the products': "conv_direct 3x3x3 64->64, bfloat16 in float32". (A GPU's description has its products.)
-std::string kernel_title(const Program& program, const KernelCall& call);
 
 }  // namespace onnxc

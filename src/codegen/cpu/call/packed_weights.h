@@ -15,10 +15,10 @@ namespace onnxc {
 // Whether the weights can be packed: constants, or as many computed ones as float32 can count.
 bool has_packable_weights(const Node& node);
 
-// The weights of a Conv or ConvTranspose. Of computed ones their places in row-major order, counted from 1.
+// The weights of a Conv or ConvTranspose. For computed ones their places in row-major order, counted from 1.
 std::vector<float> weights_of(const Node& node);
 
-// A constant with packed weights; or where `packed` are places, a temporary that a step added here fills in each run, 0
+// A constant with packed weights; or if `packed` are places, a temporary that a step added here fills in each run, 0
 // being padding.
 BufferId packed_buffer(const Node& node, Tensor packed, LoweringContext& context);
 

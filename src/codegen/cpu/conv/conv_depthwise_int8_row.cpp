@@ -1,4 +1,4 @@
-// Depthwise convolutions of bytes (conv_depthwise_int8.h): NCHWc to NCHWc. Where the machine has products of quads they
+// Depthwise convolutions of bytes (conv_depthwise_int8.h): NCHWc to NCHWc. If the machine has products of quads they
 // are cheaper than conv_depthwise.h's floats for any size: no cost is weighed, and this row comes before that one.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
@@ -9,8 +9,7 @@ namespace {
 
 void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
-  ConvolutionTemplate chosen{"conv_depthwise_int8", "kernels/cpu/conv_int8/conv_depthwise_int8.h",
-                             "DepthwiseInt8Convolution"};
+  ConvolutionTemplate chosen{"kernels/cpu/conv_int8/conv_depthwise_int8.h", "DepthwiseInt8Convolution"};
   chosen.arithmetic = "int8";
   lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
                          as_tensor(pack_depthwise_int8_weights(bytes.shape(), lanes, bytes.weights)), context);

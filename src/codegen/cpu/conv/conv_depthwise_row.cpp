@@ -7,9 +7,7 @@
 namespace onnxc {
 namespace {
 
-ConvolutionTemplate depthwise_template() {
-  return {"conv_depthwise", "kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"};
-}
+ConvolutionTemplate depthwise_template() { return {"kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"}; }
 
 void lower_floats(const CpuProblem& problem, int lanes, LoweringContext& context) {
   const KernelConvolution& convolution = problem.convolution->convolution;

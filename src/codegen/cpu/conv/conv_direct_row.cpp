@@ -34,8 +34,7 @@ Offer offer_of(const CpuProblem& problem, const CpuMachine& machine, std::string
 void offer_conv_direct(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   if (!problem.convolution || !reads_blocks(*problem.convolution, machine)) return;
   const double cost = direct_cost(*problem.convolution, machine);
-  ConvolutionTemplate chosen{
-      "conv_direct", "kernels/cpu/conv/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
+  ConvolutionTemplate chosen{"kernels/cpu/conv/conv_direct.h", "DirectConvolution", "", EpilogueForm::blocks, true};
   offers.push_back(offer_of(problem, machine, "conv_direct", cost, chosen, pack_floats));
   const double products = machine.convolution.bfloat16_products;
   const ConvolutionProblem& convolution = *problem.convolution;

@@ -10,9 +10,9 @@ namespace {
 
 using kernels::ConvShape;
 
-// Fraction of the peak that the multiply-adds reach; in vector multiply-adds, for a column that one permutation
-// gathers, for each further block that it is gathered from, with masks and without, and for each where a loop goes over
-// them; for each vector of the output. Measured on Zen 5.
+// Fraction of the peak that the multiply-adds reach. In vector multiply-adds, the costs for a column that one
+// permutation gathers, for each further block that it is gathered from, with masks and without, and for each block that
+// a loop goes over. Then for each vector of the output. Measured on Zen 5.
 constexpr double share = 0.95, column_cost = 0.85, masked_block_cost = 0.6, blended_block_cost = 1.1;
 constexpr double looped_block_cost = 5.0, output_cost = 6.0;
 // Columns for each output, with three taps: a tile of 16 reads 18, one of 4 reads 6.
@@ -30,7 +30,7 @@ double gather_cost(const kernels::GroupedPacking& packing, const CpuMachine& mac
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
   const ConvShape& shape = problem.shape();
   const kernels::GroupedPacking packing{shape, machine.lanes()};
-  // Of a transposed convolution an output reads one in so many taps.
+  // An output of a transposed convolution reads one in so many taps.
   const auto taps = [&](int64_t kernel, int64_t stride) {
     return problem.is_transposed() ? as_real(kernel) / as_real(stride) : as_real(kernel);
   };
@@ -52,14 +52,13 @@ void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Of
   const bool is_transposed = problem.convolution->is_transposed();
   if (!is_transposed && kernels::depthwise_supports(shape, machine.lanes())) return;
   offers.push_back(
-      {.kernel = "conv_grouped",
+      {.kernel = is_transposed ? "conv_grouped transposed" : "conv_grouped",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
        .cost = cost_of(*problem.convolution, machine),
        .lower = [problem, is_transposed, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
-         ConvolutionTemplate chosen{is_transposed ? "conv_grouped transposed" : "conv_grouped",
-                                    "kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
+         ConvolutionTemplate chosen{"kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
                                     is_transposed ? ", true" : ", false"};
          lower_convolution(
              *problem.node, convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),

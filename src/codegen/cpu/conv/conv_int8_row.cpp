@@ -8,7 +8,7 @@ namespace {
 
 void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
-  ConvolutionTemplate chosen{"conv_int8", "kernels/cpu/conv_int8/conv_int8.h", "Int8Convolution"};
+  ConvolutionTemplate chosen{"kernels/cpu/conv_int8/conv_int8.h", "Int8Convolution"};
   chosen.arithmetic = "int8";
   lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
                          as_tensor(pack_int8_weights(bytes.shape(), lanes, unsigned_zero_point(bytes), bytes.weights)),

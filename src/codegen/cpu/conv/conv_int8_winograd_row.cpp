@@ -15,7 +15,7 @@ using kernels::Int8WinogradPacking;
 constexpr double share = 0.85, input_cost = 3.0, output_cost = 4.0;
 // A vector of pairs without VPDPWSSD (int16_pairs.h), in multiply-adds.
 constexpr double pairs_without_instruction = 2.0;
-// Of int8_cost: the weights are more than those of conv_int8, and a hint of a size may be wrong.
+// Relative to int8_cost: the weights are more than those of conv_int8, and a hint of a size may be wrong.
 constexpr double least_gain = 0.9, clear_gain = 0.8;
 
 double cost_of(const ByteConvolution& problem, const Int8WinogradPacking& packing, const CpuMachine& machine) {
@@ -32,8 +32,7 @@ double cost_of(const ByteConvolution& problem, const Int8WinogradPacking& packin
 void lower(const CpuProblem& problem, const Int8WinogradPacking& packing, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   const Axes& tile = packing.tile;
-  ConvolutionTemplate chosen{"conv_int8_winograd " + winograd_name(tile),
-                             "kernels/cpu/conv_int8_winograd/conv_int8_winograd.h", "Int8WinogradConvolution",
+  ConvolutionTemplate chosen{"kernels/cpu/conv_int8_winograd/conv_int8_winograd.h", "Int8WinogradConvolution",
                              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w)};
   chosen.arithmetic = "int16";
   const auto signed_zero = static_cast<int8_t>(bytes.zero_point - (bytes.is_signed ? 0 : 128));
@@ -50,14 +49,14 @@ void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machi
   for (const Axes& tile : {Axes{2, 2, 2}, Axes{2, 2, 4}, Axes{2, 4, 4}, Axes{1, 2, 2}, Axes{1, 4, 4}}) {
     if (!kernels::int8_winograd_supports(bytes.shape(), tile)) continue;
     const Int8WinogradPacking packing{bytes.shape(), tile, machine.lanes()};
-    Offer offer{.kernel = "conv_int8_winograd " + describe(tile),
+    Offer offer{.kernel = "conv_int8_winograd " + winograd_name(tile, bytes.shape().kernel),
                 .reads = LayoutDemand::blocks,
                 .gives = LayoutDemand::blocks,
                 .cost = cost_of(bytes, packing, machine),
                 .lower = [problem, packing](LoweringContext& context) { lower(problem, packing, context); }};
     if (!int8_winograd_is_exact(packing, bytes.weights))
       offer.declined = fmt::format("sums may reach {}", packing.sum_limit());
-    else if (offer.cost >= gain * int8_cost(bytes, machine))
+    else if (*offer.cost >= gain * int8_cost(bytes, machine))
       offer.declined = fmt::format("not below {} of conv_int8", gain);
     offers.push_back(std::move(offer));
   }

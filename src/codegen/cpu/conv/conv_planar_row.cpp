@@ -29,7 +29,7 @@ void offer_conv_planar(const CpuProblem& problem, const CpuMachine& machine, Off
                     .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
                       const KernelConvolution& convolution = problem.convolution->convolution;
                       lower_convolution(*problem.node, convolution,
-                                        {"conv_planar", "kernels/cpu/conv_nchw/conv_planar.h", "PlanarConvolution",
+                                        {"kernels/cpu/conv_nchw/conv_planar.h", "PlanarConvolution",
                                          fmt::format(", {}", convolution.spec.axes.size()), EpilogueForm::rows},
                                         lanes, row_major_input(*problem.node),
                                         as_tensor(pack_planar_weights(convolution.shape, weights_of(*problem.node))),

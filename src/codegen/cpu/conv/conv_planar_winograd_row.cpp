@@ -11,8 +11,8 @@ namespace {
 // In vector multiply-adds: for each vector of transformed input, for each vector of outputs, and for each register
 // tile.
 constexpr double input_cost = 5.0, output_cost = 20.0, tile_cost = 80.0;
-// With 64 output channels the input transform is a small part of the time: NCHWc and the copy behind it measured as
-// fast or faster (0.8 to 1.1), although the costs say otherwise.
+// With 64 output channels the input transform is a small part of the time: NCHWc and the copy after it measured as fast
+// or faster (0.8 to 1.1), although the costs say otherwise.
 constexpr int64_t most_output_channels = 32;
 
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
@@ -49,14 +49,13 @@ void offer_conv_planar_winograd(const CpuProblem& problem, const CpuMachine& mac
        .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          const int64_t width = convolution.axes[2].output.constant().value_or(0);
-         lower_convolution(
-             *problem.node, convolution,
-             {"conv_planar_winograd", "kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
-              fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
-             lanes, row_major_input(*problem.node),
-             as_tensor(pack_stem_winograd_weights(kernels::planar_winograd_packing(convolution.shape, lanes),
-                                                  weights_of(*problem.node))),
-             context);
+         lower_convolution(*problem.node, convolution,
+                           {"kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
+                            fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
+                           lanes, row_major_input(*problem.node),
+                           as_tensor(pack_stem_winograd_weights(
+                               kernels::planar_winograd_packing(convolution.shape, lanes), weights_of(*problem.node))),
+                           context);
        }});
 }
 

@@ -46,8 +46,7 @@ void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machi
                     .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
                       const kernels::StemWinogradPacking packing{problem.convolution->shape(), lanes};
                       lower_convolution(*problem.node, problem.convolution->convolution,
-                                        {"conv_stem_winograd",
-                                         "kernels/cpu/conv_nchw/conv_stem_winograd.h",
+                                        {"kernels/cpu/conv_nchw/conv_stem_winograd.h",
                                          "StemWinogradConvolution",
                                          "",
                                          EpilogueForm::blocks,

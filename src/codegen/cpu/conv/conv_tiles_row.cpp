@@ -12,7 +12,7 @@ using kernels::TilesPacking;
 
 // In vector multiply-adds: a voxel's block brought to the strip, and a vector of sums through scratch and the epilogue.
 // Estimated from the prototype's times (a line from memory some 4 ns, a vector some 5 cycles), not measured with this
-// kernel. Of digits a block is three lines, and is read twice.
+// kernel. With digits a block is three lines, and is read twice.
 struct TilesCosts {
   double products;  // to one of an FMA in the time
   double copy, epilogue;
@@ -45,7 +45,7 @@ double tiles_cost(const TilesPacking& packing, const kernels::Axes& output, cons
 }
 
 ConvolutionTemplate tiles_template(const char* arithmetic, const char* arguments) {
-  ConvolutionTemplate result{"conv_tiles", "kernels/cpu/conv_tiles/conv_tiles.h", "TilesConvolution", arguments};
+  ConvolutionTemplate result{"kernels/cpu/conv_tiles/conv_tiles.h", "TilesConvolution", arguments};
   result.arithmetic = arithmetic;
   result.uses_tiles = true;
   return result;

@@ -1,5 +1,5 @@
-// Convolutions and transposed convolutions to few channels (conv_to_rows.h): NCHWc to NCHW. Where Winograd saves most
-// of the products, Winograd and a copy cost less: 3x3x3 from 32 to 4 channels 0.66 of the time with AVX2, from 64 to 4
+// Convolutions and transposed convolutions to few channels (conv_to_rows.h): NCHWc to NCHW. If Winograd saves most of
+// the products, Winograd and a copy cost less: 3x3x3 from 32 to 4 channels 0.66 of the time with AVX2, from 64 to 4
 // with AVX-512 the same.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
@@ -33,8 +33,7 @@ void offer_conv_to_rows(const CpuProblem& problem, const CpuMachine& machine, Of
                     .lower = [problem, packing, lanes = machine.lanes()](LoweringContext& context) {
                       const KernelConvolution& call = problem.convolution->convolution;
                       lower_convolution(*problem.node, call,
-                                        {packing.is_transposed ? "conv_transpose to rows" : "conv to rows",
-                                         "kernels/cpu/conv_nchw/conv_to_rows.h", "ConvolutionToRows",
+                                        {"kernels/cpu/conv_nchw/conv_to_rows.h", "ConvolutionToRows",
                                          fmt::format(", {}, {}", packing.is_transposed, call.spec.axes.size()),
                                          EpilogueForm::rows, true},
                                         lanes, blocked_input(*problem.node, lanes),

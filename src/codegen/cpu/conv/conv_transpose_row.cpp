@@ -1,5 +1,5 @@
 // Transposed convolutions: NCHWc to NCHWc, by conv_transpose.h, or with few output channels by conv_transpose_packed.h.
-// Where both support a node the packed one has fewer products, so that alone is offered.
+// If both support a node the packed one has fewer products, so only that is offered.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "kernels/cpu/conv_transpose/conv_transpose_packing.h"
@@ -41,11 +41,10 @@ void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, 
        .cost = cost_of(*problem.convolution, machine, shape.kernel.product() * output_vectors(shape, machine.lanes())),
        .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
-         lower_convolution(*problem.node, convolution,
-                           {"conv_transpose", "kernels/cpu/conv_transpose/conv_transpose.h", "TransposedConvolution"},
-                           lanes, blocked_input(*problem.node, lanes),
-                           as_tensor(pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))),
-                           context);
+         lower_convolution(
+             *problem.node, convolution, {"kernels/cpu/conv_transpose/conv_transpose.h", "TransposedConvolution"},
+             lanes, blocked_input(*problem.node, lanes),
+             as_tensor(pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
        }});
 }
 
@@ -62,9 +61,8 @@ void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& ma
          const KernelConvolution& convolution = problem.convolution->convolution;
          lower_convolution(
              *problem.node, convolution,
-             {"conv_transpose_packed", "kernels/cpu/conv_transpose/conv_transpose_packed.h",
-              "PackedTransposedConvolution"},
-             lanes, blocked_input(*problem.node, lanes),
+             {"kernels/cpu/conv_transpose/conv_transpose_packed.h", "PackedTransposedConvolution"}, lanes,
+             blocked_input(*problem.node, lanes),
              as_tensor(pack_packed_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
        }});
 }

@@ -73,7 +73,7 @@ int64_t weight_bytes(const kernels::WinogradPacking& packing) {
   return packing.size() * static_cast<int64_t>(sizeof(float));
 }
 
-// Why a tile that the kernel has is not weighed; empty where it is.
+// The reason why a tile that the kernel has is not weighed; empty if it is.
 std::string reason_against(const ConvolutionProblem& problem, const kernels::WinogradPacking& packing,
                            const CpuMachine& machine) {
   const kernels::WinogradForm form = packing.form();
@@ -86,14 +86,13 @@ std::string reason_against(const ConvolutionProblem& problem, const kernels::Win
 
 void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, LoweringContext& context) {
   const Axes& tile = packing.tile;
-  lower_convolution(
-      *problem.node, problem.convolution->convolution,
-      {"conv_winograd " + winograd_name(tile), "kernels/cpu/conv_winograd/conv_winograd.h", "WinogradConvolution",
-       fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w), EpilogueForm::blocks, false,
-       // With dilations the voxels of a window are those of several tasks.
-       packing.form().is_dilated() ? Axes{1, 1, 1} : tile},
-      packing.lanes, blocked_input(*problem.node, packing.lanes),
-      as_tensor(pack_winograd_weights(packing, weights_of(*problem.node))), context);
+  lower_convolution(*problem.node, problem.convolution->convolution,
+                    {"kernels/cpu/conv_winograd/conv_winograd.h", "WinogradConvolution",
+                     fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w), EpilogueForm::blocks, false,
+                     // With dilations the voxels of a window are those of several tasks.
+                     packing.form().is_dilated() ? Axes{1, 1, 1} : tile},
+                    packing.lanes, blocked_input(*problem.node, packing.lanes),
+                    as_tensor(pack_winograd_weights(packing, weights_of(*problem.node))), context);
 }
 
 }  // namespace
@@ -110,19 +109,20 @@ void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, O
         const Axes tile{d, h, w};
         if (!kernels::winograd_supports(convolution.shape(), tile)) continue;
         const kernels::WinogradPacking packing{convolution.shape(), tile, machine.lanes()};
-        Offer offer{.kernel = "conv_winograd " + describe(tile),
+        Offer offer{.kernel = "conv_winograd " + winograd_name(tile, convolution.shape().kernel),
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
                     .cost = cost_of(convolution, packing, machine),
                     .declined = reason_against(convolution, packing, machine),
                     .lower = [problem, packing](LoweringContext& context) { lower(problem, packing, context); }};
         const double gain = required_gain(convolution, machine, weight_bytes(packing));
-        if (offer.declined.empty() && offer.cost >= gain * direct)
+        if (offer.declined.empty() && *offer.cost >= gain * direct)
           offer.declined = fmt::format("not below {} of conv_direct", gain);
         offers.push_back(std::move(offer));
         if (!offers.back().declined.empty()) continue;
         // A tile with more weights must save more than holding them is worth.
-        const double with_weights = offers.back().cost + machine.convolution.held_byte * as_real(weight_bytes(packing));
+        const double with_weights =
+            *offers.back().cost + machine.convolution.held_byte * as_real(weight_bytes(packing));
         if (best && with_weights >= least) {
           offers.back().declined = "another tile costs less with its weights";
           continue;

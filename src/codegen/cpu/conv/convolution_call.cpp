@@ -16,9 +16,9 @@ bool has_dense_space(const Program& program, BufferId id) {
 
 class ConvolutionSpec : public CpuKernelSpec {
  public:
-  ConvolutionSpec(KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout, Layout output_layout,
-                  bool has_constant_weights)
-      : convolution_(std::move(convolution)), template_(std::move(chosen)) {
+  ConvolutionSpec(std::string name, KernelConvolution convolution, ConvolutionTemplate chosen, Layout input_layout,
+                  Layout output_layout, bool has_constant_weights)
+      : name_(std::move(name)), convolution_(std::move(convolution)), template_(std::move(chosen)) {
     const ConvSpec& spec = convolution_.spec;
     operands_.inputs = {window_operand(spec, spec.input_channels, &WindowAxis::input, {std::move(input_layout)}),
                         {.is_packed = has_constant_weights}};
@@ -32,8 +32,8 @@ class ConvolutionSpec : public CpuKernelSpec {
 
   std::string describe() const override {
     const kernels::ConvShape& shape = convolution_.shape;
-    std::string text = fmt::format("{} {} {}->{}", template_.title, onnxc::describe(shape.kernel), shape.input_channels,
-                                   shape.output_channels);
+    std::string text =
+        fmt::format("{} {} {}->{}", name_, onnxc::describe(shape.kernel), shape.input_channels, shape.output_channels);
     if (shape.stride != kernels::Axes{1, 1, 1}) text += " stride " + onnxc::describe(shape.stride);
     if (shape.dilation != kernels::Axes{1, 1, 1}) text += " dilation " + onnxc::describe(shape.dilation);
     if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
@@ -70,7 +70,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return template_.more_arguments.empty() ? common : braced({common, template_.more_arguments});
   }
 
-  // The same with a pool behind it, where its windows fit.
+  // The same followed by a pool, if its windows fit.
   std::shared_ptr<const ConvolutionSpec> pooled(const std::array<WindowAxis, 3>& pool, KernelOperand output) const {
     const bool has_tiles = template_.tile != kernels::Axes{1, 1, 1};
     if (!has_tiles || gather(pool, &WindowAxis::kernel).product() > kernels::largest_pooled_window) return nullptr;
@@ -83,7 +83,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return result;
   }
 
-  // A multiplication and an addition for each weight and voxel: of the output, or where the input is spread, of that.
+  // A multiplication and an addition for each weight and voxel: of the output, or if the input is spread, of that.
   Expr operations() const override {
     const kernels::ConvShape& shape = convolution_.shape;
     const bool is_spread = convolution_.spec.transposed;
@@ -135,6 +135,7 @@ class ConvolutionSpec : public CpuKernelSpec {
     return flat;
   }
 
+  std::string name_;
   KernelConvolution convolution_;
   ConvolutionTemplate template_;
   KernelOperands operands_;
@@ -143,10 +144,10 @@ class ConvolutionSpec : public CpuKernelSpec {
 
 }  // namespace
 
-std::string winograd_name(const kernels::Axes& tile) {
+std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel) {
   std::vector<int64_t> outputs;
-  for (const int64_t extent : {tile.d, tile.h, tile.w})
-    if (extent != 1) outputs.push_back(extent);
+  for (const auto& [taps, extent] : {std::pair(kernel.d, tile.d), {kernel.h, tile.h}, {kernel.w, tile.w}})
+    if (taps != 1) outputs.push_back(extent);
   return fmt::format("F({})", fmt::join(outputs, ","));
 }
 
@@ -182,7 +183,8 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
   const size_t rank = output.shape->size();
   const Layout layout =
       chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
-  call.spec = std::make_shared<ConvolutionSpec>(convolution, std::move(chosen), input_layout, layout, are_constant);
+  call.spec = std::make_shared<ConvolutionSpec>(context.kernel(), convolution, std::move(chosen), input_layout, layout,
+                                                are_constant);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 

@@ -11,7 +11,6 @@ namespace onnxc {
 
 // A class template over <ConvShape, input type, output type, epilogue> and further arguments of the kernel.
 struct ConvolutionTemplate {
-  std::string title;           // in reports: "conv_direct"
   std::string header;          // as it is included
   std::string type;            // "DirectConvolution"
   std::string arguments = {};  // further template arguments, each after a comma
@@ -21,7 +20,7 @@ struct ConvolutionTemplate {
   kernels::Axes tile = {1, 1, 1};
   std::string arithmetic = "float32";  // of its products
   bool uses_tiles = false;             // AMX
-  // Of integers: the type of the sums, and what its Arguments hold behind those of every convolution.
+  // For integers: the type of the sums, and the Arguments that follow those of every convolution.
   DType accumulator = DType::float32;
   std::string more_arguments = {};
 };
@@ -30,12 +29,12 @@ struct ConvolutionTemplate {
 Layout blocked_input(const Node& node, int lanes);
 Layout row_major_input(const Node& node);
 
-// "F(2,4)" for two axes of three taps: outputs of a tile along each.
-std::string winograd_name(const kernels::Axes& tile);
+// "F(2,4)": outputs of a tile along each axis on which the kernel has more than one tap.
+std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel);
 
-// Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW where that
-// is its form. `packed_weights` are weights_of the node in the kernel's order. The bias of a Conv is its first
-// epilogue; the sums of a ConvInteger are stored as they are.
+// Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW if that is
+// its form. `packed_weights` are weights_of the node in the kernel's order. The bias of a Conv is its first epilogue;
+// the sums of a ConvInteger are stored as they are.
 void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
                        const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
 
@@ -43,8 +42,8 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
 void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
                             Tensor packed_weights, LoweringContext& context);
 
-// One call (conv_pooled.h) for the convolution and the max pool that reads its output, where both calls are such and
-// the convolution's tiles consist of whole windows.
+// One call (conv_pooled.h) for the convolution and the max pool that reads its output, if both calls are such and the
+// convolution's tiles consist of whole windows.
 std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool);
 
 }  // namespace onnxc

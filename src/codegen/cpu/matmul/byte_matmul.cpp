@@ -69,7 +69,7 @@ class ByteMatmulSpec : public CpuKernelSpec {
   KernelOperands operands_;
 };
 
-// The constant matrix less its zero point, [columns, depth]; nothing where that is no int8.
+// The constant matrix less its zero point, [columns, depth]; nothing if that does not fit in int8.
 std::optional<std::vector<int8_t>> constant_matrix(const NodeReader& reader) {
   const Tensor* matrix = reader.constant(b);
   if (matrix == nullptr || matrix->dims().size() != 2) return std::nullopt;

@@ -12,8 +12,8 @@ struct ByteProduct {
   int64_t depth, columns;
   std::vector<int8_t> matrix;  // [columns, depth], less its zero point
 };
-// Nothing where the node is none, its matrix or that one's zero point is computed, a difference is no int8, or the left
-// matrix has several zero points or fewer than two axes.
+// Nothing if the node is not a product of bytes, its matrix or that one's zero point is computed, a difference does not
+// fit in int8, or the left matrix has several zero points or fewer than two axes.
 std::optional<ByteProduct> as_byte_product(const Node& node);
 
 // A class template over <type of a, output type, epilogue> and further arguments of the kernel.

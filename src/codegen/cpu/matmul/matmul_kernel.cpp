@@ -102,7 +102,7 @@ Product product_of(const Node& node) {
   product.batch = Shape(output.begin(), output.end() - 2);
   product.rows = output[output.size() - 2];
   product.columns = output.back();
-  // Both matrices have it; the one that knows it says it (B where it is a constant).
+  // Both matrices have it; the one that knows it says it (B if it is a constant).
   product.depth = a[a.size() - 2 + spec.a_depth_axis()];
   if (!product.depth.constant()) product.depth = b[b.size() - 2 + spec.b_depth_axis()];
   return product;

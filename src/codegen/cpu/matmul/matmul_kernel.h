@@ -7,7 +7,7 @@
 
 namespace onnxc {
 
-// A node as a matrix product: an operand's last two axes are its matrix, exchanged where it is transposed.
+// A node as a matrix product: an operand's last two axes are its matrix, exchanged if it is transposed.
 struct Product {
   Shape batch;
   Expr rows, columns, depth;

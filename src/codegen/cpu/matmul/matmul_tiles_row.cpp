@@ -114,7 +114,7 @@ bool digits_pay(const TilesPacking& packing, int64_t rows, const CpuMachine& mac
   return in_digits < by_fmas;
 }
 
-// Of float32 where digits pay and are exact enough, of bfloat16 always.
+// For float32 if digits pay and are exact enough, for bfloat16 always.
 std::optional<TilesKind> kind_of_floats(const CpuProblem& problem, const CpuMachine& machine) {
   const Node& node = *problem.node;
   if (!is_product_for_kernels(node) || !can_be_packed(*node.inputs[1])) return std::nullopt;

@@ -11,7 +11,7 @@ namespace onnxc {
 struct MomentsCall {
   BufferId input;
   Expr groups;
-  int lanes;  // of the blocks that it is in; 1: it is in rows (emit_moments alone)
+  int lanes;  // of the blocks that it is in; 1: it is in rows (only emit_moments)
   Origin origin;
 };
 

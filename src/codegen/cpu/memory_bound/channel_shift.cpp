@@ -57,7 +57,7 @@ struct Part {
   }
 };
 
-// Where among the channels of its output the nest stores, all else in place.
+// The place among the channels of its output at which the nest stores, all else in place.
 std::optional<Part> part_of(const Program& program, const LoopNest& nest, const Store& store) {
   const Shape& shape = program.buffer(store.buffer).shape;
   if (nest.axes.size() != shape.size() || shape.size() < 3) return std::nullopt;

@@ -7,7 +7,7 @@
 
 namespace onnxc {
 
-// The kernel call that does what the nest does, where that is to reorder a whole float tensor from one layout to the
+// The kernel call that does what the nest does, if that is to reorder a whole float tensor from one layout to the
 // other, with or without arithmetic on the way, such as QuantizeLinear's.
 std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, int64_t lanes);
 

@@ -22,10 +22,10 @@ void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, O
   const Node& node = *problem.node;
   if (!is_instance_normalization(node) || !is_kernel_type(node.inputs[0]->dtype) || !is_within_rank(*node.inputs[0]))
     return;
-  // Of few channels NCHWc blocks would be mostly padding: NCHW is as good.
+  // NCHWc blocks of few channels would be mostly padding: NCHW is as good.
   const std::optional<int64_t> channels = (*node.inputs[0]->shape)[1].constant();
   const bool takes_any_layout = channels && *channels <= kernels::most_planar_channels;
-  offers.push_back({.kernel = "normalization",
+  offers.push_back({.kernel = "channel_moments",
                     .reads = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .gives = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .needs = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,

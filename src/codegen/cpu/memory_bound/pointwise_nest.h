@@ -10,11 +10,11 @@ namespace onnxc {
 
 struct PointwiseNest {
   BufferId input;
-  Epilogue epilogue;  // of the input's element; without a value where that is stored as it is
+  Epilogue epilogue;  // of the input's element; without a value if that is stored as it is
 };
 
-// The nest as a pointwise nest on an input of this layout, where an epilogue on blocks of `lanes` channels can compute
-// it. Its store may be anywhere.
+// The nest as a pointwise nest on an input of this layout, if an epilogue on blocks of `lanes` channels can compute it.
+// Its store may be anywhere.
 std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const LoopNest& nest, const Layout& input_layout,
                                                int64_t lanes);
 

@@ -36,17 +36,16 @@ bool has_separable_rows(const kernels::PoolShape& shape) { return shape.stride.w
 
 class PoolSpec : public CpuKernelSpec {
  public:
-  PoolSpec(PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
-      : kind_(kind),
+  PoolSpec(std::string name, PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
+      : name_(std::move(name)),
+        kind_(kind),
         window_(std::move(window)),
         axes_(three_axes(window_.axes)),
         layout_(std::move(layout)),
         is_of_bytes_(is_of_bytes) {}
 
   std::string describe() const override {
-    return fmt::format("{}{} {} {} stride {}", is_separable() ? "pool_separable" : "pool",
-                       is_in_rows() ? " in rows" : "", name_of(kind_),
-                       onnxc::describe(gather(axes_, &WindowAxis::kernel)),
+    return fmt::format("{} {} {} stride {}", name_, name_of(kind_), onnxc::describe(gather(axes_, &WindowAxis::kernel)),
                        onnxc::describe(gather(axes_, &WindowAxis::stride)));
   }
   bool accepts_views() const override { return true; }
@@ -99,6 +98,7 @@ class PoolSpec : public CpuKernelSpec {
   const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
  private:
+  std::string name_;
   PoolKind kind_;
   ConvSpec window_;
   std::array<WindowAxis, 3> axes_;
@@ -140,7 +140,8 @@ void lower_pool(const Node& node, const Layout& layout, LoweringContext& context
   const Value& output = *node.outputs[0];
   KernelCall call;
   call.inputs = {context.buffer_as(*node.inputs[0], layout, node.origin)};
-  call.spec = std::make_shared<PoolSpec>(kind_of(reader), resolve_pool(reader), layout, is_maximum_of_bytes(node));
+  call.spec = std::make_shared<PoolSpec>(context.kernel(), kind_of(reader), resolve_pool(reader), layout,
+                                         is_maximum_of_bytes(node));
   call.epilogue = plain_epilogue(output, call.spec->accumulator());
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
@@ -156,22 +157,22 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   const NodeReader reader(node);
   const ConvSpec window = resolve_pool(reader);
   const kernels::PoolShape shape = shape_of(kind_of(reader), window);
-  const auto add = [&](const char* name, LayoutDemand gives, LayoutDemand needs, double cost) {
+  const std::string name = kernels::is_separable(shape) ? "pool_separable" : "pool";
+  const std::string name_in_rows = has_separable_rows(shape) ? name + " in rows" : "pool in rows";
+  const auto add = [&](std::string kernel, LayoutDemand gives, LayoutDemand needs) {
     const size_t rank = node.outputs[0]->shape->size();
     const Layout layout =
         gives == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
-    offers.push_back({.kernel = name,
+    offers.push_back({.kernel = std::move(kernel),
                       .reads = LayoutDemand::blocks,
                       .gives = gives,
                       .needs = needs,
-                      .cost = cost,
                       .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
   };
-  // The costs are an order: as its input is, else with copies.
-  add("pool", LayoutDemand::blocks, LayoutDemand::blocks, 0);
-  if (stays_in_rows(window, shape, machine.lanes())) add("pool in rows", LayoutDemand::rows, LayoutDemand::rows, 1);
-  if (is_worth_blocks(window, shape, machine.lanes()))
-    add("pool and copies", LayoutDemand::blocks, LayoutDemand::none, 2);
+  // In this order: as its input is, else with copies.
+  add(name, LayoutDemand::blocks, LayoutDemand::blocks);
+  if (stays_in_rows(window, shape, machine.lanes())) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
+  if (is_worth_blocks(window, shape, machine.lanes())) add(name, LayoutDemand::blocks, LayoutDemand::none);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -188,7 +189,7 @@ std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCa
 void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_operator(&node, "GlobalAveragePool") || !is_on_kernel_type(node)) return;
-  offers.push_back({.kernel = "global_average_pool",
+  offers.push_back({.kernel = "mean_of_channels",
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
                     .needs = LayoutDemand::blocks,

@@ -14,12 +14,15 @@ constexpr size_t most_row_axes = kernels::SoftmaxSizes::row_axes;
 
 class SoftmaxCallSpec : public CpuKernelSpec {
  public:
-  SoftmaxCallSpec(Shape shape, const SoftmaxSpec& softmax)
-      : shape_(std::move(shape)), row_axes_(softmax.first_axis), takes_logarithm_(softmax.takes_logarithm()) {}
+  SoftmaxCallSpec(std::string name, Shape shape, const SoftmaxSpec& softmax)
+      : name_(std::move(name)),
+        shape_(std::move(shape)),
+        row_axes_(softmax.first_axis),
+        takes_logarithm_(softmax.takes_logarithm()) {}
 
   bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
-  std::string describe() const override { return takes_logarithm_ ? "log_softmax" : "softmax"; }
-  // Elements of a row stand one after another also where it is part of a longer one, but not where it has two axes.
+  std::string describe() const override { return name_; }
+  // Elements of a row stand one after another also if it is part of a longer one, but not if it has two axes.
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
   KernelOperands operands() const override {
     const KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
@@ -59,6 +62,7 @@ class SoftmaxCallSpec : public CpuKernelSpec {
     return braced(result);
   }
 
+  std::string name_;
   Shape shape_;
   size_t row_axes_;  // the leading axes of the shape, which count rows
   bool takes_logarithm_;
@@ -79,12 +83,14 @@ void offer_softmax(const CpuProblem& problem, const CpuMachine& /*machine*/, Off
   if (!is_kernel_type(reader.dtype(0)) || reader.rank(0) == 0) return;
   const SoftmaxSpec spec = resolve_softmax(reader);
   if (!spec.is_of_rows() || spec.first_axis > most_row_axes) return;
-  offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
+  offers.push_back({.kernel = spec.takes_logarithm() ? "log_softmax" : "softmax",
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node, spec](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
                       const Layout layout = Layout::row_major(input.shape->size());
                       KernelCall call;
                       call.inputs = {context.buffer_as(input, layout, node.origin)};
-                      call.spec = std::make_shared<SoftmaxCallSpec>(*input.shape, spec);
+                      call.spec = std::make_shared<SoftmaxCallSpec>(context.kernel(), *input.shape, spec);
                       context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
                     }});
 }

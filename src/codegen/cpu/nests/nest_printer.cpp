@@ -42,8 +42,8 @@ class NestPrinter {
       print_task_loop();
   }
 
-  // A nest of few rounds may compute sizes, of which each product is rounded as the interpreter and other engines do
-  // it: 1*0.7 + 9*0.7 is below 7.
+  // A nest of few rounds may compute sizes, whose every product is rounded as the interpreter and other engines do it:
+  // 1*0.7 + 9*0.7 is below 7.
   bool may_compute_sizes() const {
     constexpr int64_t most_rounds = 64;
     int64_t rounds = 1;
@@ -102,7 +102,7 @@ class NestPrinter {
     return used;
   }
 
-  // Where more loops of the outer ones follow: all values that do not vary with them.
+  // If more loops of the outer ones follow: all values that do not vary with them.
   void hoist_outside() {
     const bool reduces =
         std::ranges::all_of(schedule_.reduce, [](const FlatLoop& loop) { return proven_at_least(loop.extent, 1); });
@@ -133,7 +133,7 @@ class NestPrinter {
     print_loop(last, "first", "last");
   }
 
-  // The iterations of the first `count` loops, the last of which runs fastest through the tasks.
+  // The iterations of the first `count` loops; the last of these runs fastest through the tasks.
   void print_task_indices(size_t count, std::string rest) {
     if (count > 1) {
       writer_.line(fmt::format("int64_t rest = {};", rest));

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t work_per_task = 16384;  // elements: some microseconds, against one or two of handing out a task
 constexpr int64_t tile_lanes = 64;        // accumulators of a tile of a parallel loop: 4 registers of AVX-512
 constexpr int64_t reduce_lanes = 64;      // as many as hide the time that a fold takes
-constexpr int64_t fewest_lanes = 4;       // a shorter loop is no worth vectorising
+constexpr int64_t fewest_lanes = 4;       // a shorter loop is not worth vectorising
 constexpr int64_t joined_rows = 4;        // that share their loads
 
 // The largest value an extent takes, in terms of dims only: min(16, C - 16*b) is at most 16.
@@ -86,7 +86,7 @@ class Scheduler {
 
   void order_reduce() {
     if (keeps_reduce_order() || result_.reduce.size() < 2) return;
-    // By the load that varies with most of the reduce loops.
+    // Chosen by the load that varies with most of the reduce loops.
     Expr offset;
     size_t most = 0;
     for_each_load([&](const Expr& load) {
@@ -108,7 +108,8 @@ class Scheduler {
       });
   }
 
-  // Of the loads that each fold makes: what does not vary with the reduce loops, such as a mean, is read before them.
+  // Counts the loads that each fold makes; a value that does not vary with the reduce loops, such as a mean, is read
+  // before them.
   int contiguous_loads(const Symbol& symbol) {
     int count = 0;
     for_each_load([&](const Expr& offset) {
@@ -152,7 +153,7 @@ class Scheduler {
     }
   }
 
-  // A power of two, of which a loop of known length has at least one step.
+  // A power of two; a loop of known length has at least one step of it.
   static int64_t lanes_along(const FlatLoop& loop) {
     const int64_t extent = std::max(loop.extent.constant().value_or(reduce_lanes), int64_t{1});
     return std::min(reduce_lanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(extent))));

@@ -8,14 +8,14 @@
 // - Loads that run through memory along another of the parallel loops are made by tiles (transposed_tiles.h).
 // - Ordered loops are inside the parallel ones, except inside an innermost parallel one that is vectorised.
 // - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises every kind of fold and the
-//   result is the same for every vector width. Its lanes are those of a parallel loop where loads are contiguous along
-//   it (`parallel_lanes`), else of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
-// - Where another parallel loop does not move such a load, as the rows of a matrix product, four of its iterations are
+//   result is the same for every vector width. Its lanes are those of a parallel loop if loads are contiguous along it
+//   (`parallel_lanes`), else of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
+// - If another parallel loop does not move such a load, as the rows of a matrix product, four of its iterations are
 //   one: they share the load, and their accumulators fill the registers.
 // - Indices min(bound, i) of an innermost loop, of operands that may be broadcast, are named: the loop is compiled for
 //   operands that are whole along it, and for those of one element.
 // - String functions are calls: nothing around them is vectorised, and nests that make strings are one task.
-// - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends on the sizes alone.
+// - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends only on the sizes.
 #pragma once
 
 #include "codegen/cpu/nests/transposed_tiles.h"
@@ -53,7 +53,7 @@ struct NestSchedule {
   FlatNest nest;  // with the loops above as its symbols; its own loops are empty
 };
 
-// Loops that convert float16 are given the machine's lanes: clang alone takes four.
+// Loops that convert float16 are given the machine's lanes: by itself clang takes four.
 NestSchedule schedule(FlatNest nest, int64_t vector_lanes);
 
 std::string to_string(const NestSchedule& schedule);

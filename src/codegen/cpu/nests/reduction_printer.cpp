@@ -71,7 +71,7 @@ class ReductionPrinter {
     scope_.print_lets();
   }
 
-  // acc0 = acc0 + element, with `index` behind the names of accumulators in arrays.
+  // acc0 = acc0 + element, with `index` after the names of accumulators in arrays.
   void print_folds(const std::string& index) {
     for (const AccumulatorText& accumulator : accumulators_) {
       const std::string element = scope_.value(accumulator.accumulator().element);
@@ -88,14 +88,13 @@ class ReductionPrinter {
     }
   }
 
-  // Before a loop over all lanes. Where they fill vectors, no loop is left of it, and the accumulators are in
-  // registers.
+  // Before a loop over all lanes. If they fill vectors, no loop is left of it, and the accumulators are in registers.
   std::string lane_loop(int64_t lanes) const {
     const int64_t width = std::min(lanes, schedule_.vector_lanes);
     return lanes % width == 0 ? loop_of_vectors(width, std::to_string(lanes / width)) : vectorised_loop(schedule_);
   }
 
-  // The same where `lane_count` is the number of lanes, or less of them.
+  // The same if `lane_count` is the number of lanes, or less of them.
   std::string tile_loop() const {
     return schedule_.lanes % schedule_.vector_lanes == 0
                ? loop_of_vectors(schedule_.vector_lanes, "whole_vectors<decltype(lane_count)>")

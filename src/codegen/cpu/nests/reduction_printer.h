@@ -10,7 +10,7 @@ namespace onnxc {
 // unroll it instead when it is short.
 std::string vectorised_loop(const NestSchedule& schedule);
 
-// Writes the accumulators and the loops that fold into them, then calls `print_stores` where their values are ready.
+// Writes the accumulators and the loops that fold into them, then calls `print_stores` once their values are ready.
 void print_reduction(TextWriter& writer, NestScope& scope, const NestSchedule& schedule,
                      const std::function<void()>& print_stores);
 

@@ -4,7 +4,7 @@
 // Before, for i<R, j<C:             y[C*i + j] = 2 * x[R*j + i]
 //
 // After, for i_tile, j_tile, i, j:  y[C*(16*i_tile + i) + 256*j_tile + j] = 2 * tile[256*i + j]
-//   where a tile is read, transposed in registers (kernels/cpu/vector/transposed_tile.h), before the loop over i.
+//   a tile is read, transposed in registers (kernels/cpu/vector/transposed_tile.h), before the loop over i.
 //
 // Taken are nests without reductions, ordered loops and conditions, and loads that each iteration makes: what a tile
 // reads must exist.
@@ -23,8 +23,8 @@ struct TransposedTile {
 };
 
 // Rewrites the nest and its parallel loops, which are in the order of memory of its first store: the last two become
-// the rows and columns of a tile, and loops over tiles stand outside of them. Changes nothing and returns nothing where
-// no load is worth it.
+// the rows and columns of a tile, and loops over tiles stand outside of them. Changes nothing and returns nothing if no
+// load is worth it.
 std::vector<TransposedTile> tile_transposed_loads(std::vector<FlatLoop>& loops, FlatNest& nest);
 
 }  // namespace onnxc

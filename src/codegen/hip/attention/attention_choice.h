@@ -6,6 +6,7 @@
 
 namespace onnxc {
 
-GpuEstimate estimate_attention(const kernels::FlashAttentionPlan& plan, const kernels::FlashAttentionSizes& sizes);
+GpuEstimate estimate_attention(const kernels::FlashAttentionPlan& plan, const kernels::FlashAttentionSizes& sizes,
+                               const GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -36,8 +36,8 @@ std::string view(const KernelText& text, BufferId id, const OperandAxes& axes) {
 class AttentionSpec : public HipKernelSpec {
  public:
   AttentionSpec(const GemmOperation& scores, const GemmOperation& product, KernelOperands operands,
-                const FlashAttentionPlan& plan, const GpuEstimate& estimate)
-      : scores_(scores), product_(product), operands_(std::move(operands)), plan_(plan), estimate_(estimate) {}
+                const FlashAttentionPlan& plan, const std::optional<Expected>& expected)
+      : scores_(scores), product_(product), operands_(std::move(operands)), plan_(plan), expected_(expected) {}
 
   std::string describe() const override {
     return fmt::format("attention {}->{}->{} {}", plan_.depth, keys(), plan_.columns, name(plan_.products));
@@ -69,9 +69,7 @@ class AttentionSpec : public HipKernelSpec {
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(product_, rank); }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return gemm_coordinates(scores_, rank); }
 
-  KernelFigures figures() const override {
-    return {plan_.lds_bytes(), plan_.waves(), estimate_.microseconds, onnxc::describe(estimate_.bound)};
-  }
+  KernelFigures figures() const override { return {plan_.lds_bytes(), plan_.waves(), expected_}; }
 
   bool wants_registers() const override { return true; }
 
@@ -82,7 +80,7 @@ class AttentionSpec : public HipKernelSpec {
   GemmOperation scores_, product_;
   KernelOperands operands_;
   FlashAttentionPlan plan_;
-  GpuEstimate estimate_;
+  std::optional<Expected> expected_;
 };
 
 // A batch of matrices, the right ones made at run time.
@@ -112,18 +110,16 @@ bool reads_scores(const Program& program, const Epilogue& epilogue) {
 
 // At the sizes that the products were planned for.
 double separate_microseconds(const KernelCall& scores, const KernelCall& product,
-                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes) {
-  auto expected = [](const KernelCall& call) {
-    return dynamic_cast<const HipKernelSpec&>(*call.spec).figures().microseconds;
-  };
+                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes, const GpuMachine& gpu) {
   const int64_t bytes = sizes.batch * sizes.groups * sizes.queries * sizes.keys * element_bytes;
-  return expected(scores) + estimate_memory(2 * bytes).microseconds + expected(product) + 2 * launch_microseconds;
+  return planned_microseconds(scores) + estimate_memory(2 * bytes, gpu).microseconds + planned_microseconds(product) +
+         2 * launch_microseconds;
 }
 
 }  // namespace
 
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product) {
+                                         const KernelCall& product, const GpuMachine& gpu) {
   const GemmOperation *first = find_gemm(scores), *second = find_gemm(product);
   if (!is_batched(first) || !is_batched(second) || !is_softmax_over_last_axis(weights)) return std::nullopt;
   if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
@@ -139,11 +135,12 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
                                 .columns = second->plan.shape.group_output_channels(),
                                 .products = first->plan.products,
                                 .scores_change_lanes = reads_scores(program, scores.epilogue)};
-  if (second->plan.products != plan.products || !plan.fits()) return std::nullopt;
-  const kernels::ConvSizes usual = first->sizes(program).sizes;
+  if (second->plan.products != plan.products || !plan.fits(gpu)) return std::nullopt;
+  const auto [usual, are_known] = first->sizes(program);
   const kernels::FlashAttentionSizes sizes{usual.batch, first->plan.shape.groups, usual.input.w, keys};
-  const GpuEstimate estimate = estimate_attention(plan, sizes);
-  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes())) return std::nullopt;
+  const GpuEstimate estimate = estimate_attention(plan, sizes, gpu);
+  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes(), gpu))
+    return std::nullopt;
 
   KernelCall call;
   call.inputs = {queries, key, value};
@@ -153,7 +150,9 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   call.epilogue = product.epilogue;
   const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
   KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
-  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), plan, estimate);
+  call.spec = std::make_shared<AttentionSpec>(
+      *first, *second, std::move(operands), plan,
+      are_known ? std::optional(Expected{estimate.microseconds, describe(estimate.bound)}) : std::nullopt);
   return call;
 }
 

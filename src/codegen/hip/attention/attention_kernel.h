@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/program/program.h"
+#include "machine/gpu_machine.h"
 
 namespace onnxc {
 
@@ -11,6 +12,6 @@ namespace onnxc {
 // that the matrix unit multiplies at once; depth and columns fit the kernel's registers. The scores' epilogue becomes
 // the inner one.
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product);
+                                         const KernelCall& product, const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

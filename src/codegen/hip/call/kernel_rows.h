@@ -14,22 +14,23 @@ namespace onnxc {
 // A node, with what several kernels ask of it resolved once.
 struct HipProblem {
   const Node* node = nullptr;
-  std::shared_ptr<const KernelConvolution> convolution = {};  // null where the node is none, or not for kernels
+  std::shared_ptr<const KernelConvolution> convolution = {};  // null if the node is not a convolution, or not one for
+                                                              // kernels
   kernels::Products products = kernels::Products::float32;    // how float32 is multiplied
 };
 
 struct HipKernelRow {
   std::string_view name;
-  // Adds the ways in which the kernel would compute the node; none where it does not support it.
-  void (*offer)(const HipProblem& problem, Offers& offers);
+  // Adds the ways in which the kernel would compute the node; none if it does not support it.
+  void (*offer)(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 };
 
-void offer_implicit_gemm(const HipProblem& problem, Offers& offers);
-void offer_channelwise(const HipProblem& problem, Offers& offers);
-void offer_matrix_product(const HipProblem& problem, Offers& offers);
-void offer_softmax(const HipProblem& problem, Offers& offers);
-void offer_layer_normalization(const HipProblem& problem, Offers& offers);
-void offer_instance_normalization(const HipProblem& problem, Offers& offers);
+void offer_implicit_gemm(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_channelwise(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_matrix_product(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_softmax(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_layer_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_instance_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 
 // No two of them support one node.
 inline constexpr HipKernelRow hip_kernel_rows[] = {

@@ -12,16 +12,21 @@
 
 namespace onnxc {
 
+// The cost model's expectation of a launch.
+struct Expected {
+  double microseconds;
+  const char* bound;  // what takes them: "MFMA", "LDS", "memory", ...
+};
+
 // The planned figures of a kernel; tests compare the code object with them.
 struct KernelFigures {
   int64_t lds_bytes;
-  int64_t waves;        // for which a SIMD unit has registers, and its compute unit LDS
-  double microseconds;  // that the model of cost expects, at the sizes that are known
-  const char* bound;    // what takes them: "MFMA", "LDS", "memory", ...
+  int64_t waves;                          // for which a SIMD unit has registers, and its compute unit LDS
+  std::optional<Expected> expected = {};  // nothing if only the run knows a size
 };
 
 // An instance of a function template, and the number of blocks of its launch: an int64_t expression of the host file
-// over `arguments`.
+// over `arguments`, and `planned_gpu`, the row that the program is planned for.
 struct DeviceFunction {
   std::string instance, blocks;
   std::optional<KernelFigures> figures = std::nullopt;
@@ -49,7 +54,7 @@ class HipKernelSpec : public KernelSpec {
   // The same for an inner epilogue, which the function takes before the other one.
   virtual std::vector<std::string> inner_coordinates(size_t rank) const { return coordinates(rank); }
   virtual KernelFigures figures() const = 0;
-  // Whether the compiler shall plan registers for two wavefronts on a SIMD unit, even where fewer registers would do.
+  // Whether the compiler shall plan registers for two wavefronts on a SIMD unit, even if fewer registers would do.
   virtual bool wants_registers() const { return false; }
 };
 

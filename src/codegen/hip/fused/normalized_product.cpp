@@ -17,7 +17,7 @@ constexpr int64_t most_loads = 512;
 // elements again, of 16 bits, costs less than what a launch more does.
 constexpr int64_t few_steps = 4, most_elements = int64_t{1} << 24;
 
-// What both forms have in common.
+// The common parts of both forms.
 class NormalizedProductSpec : public HipKernelSpec {
  public:
   NormalizedProductSpec(const KernelCall& product, std::shared_ptr<const HipKernelSpec> rows)
@@ -30,13 +30,13 @@ class NormalizedProductSpec : public HipKernelSpec {
   KernelOperands operands() const override { return {product_->operands().inputs, rows_->operands().output}; }
   std::vector<std::string> coordinates(size_t rank) const override { return rows_->coordinates(rank); }
   KernelFigures figures() const override { return product_->figures(); }
-  std::string blocks() const override { return plan_ + ".blocks_of(arguments.call.product)"; }
+  std::string blocks() const override { return plan_ + ".blocks_of(arguments.call.product, planned_gpu)"; }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
     return braced({product_->arguments(product_of(call), text), rows_->arguments(rows_of(call), text)});
   }
 
  protected:
-  // The calls that it is made of; the product stores where `stored` says, and rows are read where `read` does.
+  // The calls that it is made of; the product stores to `stored`, and rows are read from `read`.
   virtual BufferId stored(const KernelCall& call) const = 0;
   virtual BufferId read(const KernelCall& call) const { return stored(call); }
   KernelCall product_of(const KernelCall& call) const {
@@ -85,7 +85,7 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
   BufferId stored(const KernelCall& call) const override { return *call.workspace; }
 };
 
-// The result of the product lies where it is normalised, its moments in the workspace.
+// The result of the product lies in the place of the normalised one, its moments in the workspace.
 class ProductMomentsSpec : public NormalizedProductSpec {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
@@ -107,7 +107,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
   BufferId stored(const KernelCall& call) const override { return call.output; }
 };
 
-// The parts lie in the workspace, with the moments behind them; their sum lies where it is normalised.
+// The parts lie in the workspace, followed by the moments; their sum lies in the place of the normalised result.
 class MomentsOfPartsSpec : public NormalizedProductSpec {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
@@ -160,7 +160,7 @@ bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
   return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
 }
 
-// What the two calls compute, by a kernel that is not known yet.
+// The computation of the two calls, by a kernel that is not known yet.
 KernelCall joined(const KernelCall& product, const KernelCall& rows) {
   KernelCall call;
   call.inputs = product.inputs;
@@ -194,13 +194,14 @@ std::optional<KernelCall> sum_parts(Program& program, const KernelCall& product,
 
 }  // namespace
 
-std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows) {
+std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows,
+                                                  const machine::GpuMachine& gpu) {
   const GemmOperation* const operation = find_gemm(product);
   if (operation == nullptr) return std::nullopt;
   const GemmSizes given = operation->sizes(program);
   if (!given.are_known) return std::nullopt;
   const kernels::GemmPlan& plan = chosen_plan(product);
-  const int64_t parts = plan.parts(given.sizes);
+  const int64_t parts = plan.parts(given.sizes, gpu);
   if (parts > 1) return sum_parts(program, product, rows, parts);
   std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, plan.tile.rows, 0);
   if (chunks == nullptr || !may_normalize_in_place(program, product, rows)) return std::nullopt;

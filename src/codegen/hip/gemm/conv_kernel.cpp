@@ -33,7 +33,7 @@ std::array<Expr, 3> three(const std::array<WindowAxis, 3>& axes, Expr WindowAxis
   return {axes[0].*member, axes[1].*member, axes[2].*member};
 }
 
-// Batch, channel, and up to three spatial axes, the last of which is w.
+// Batch, channel, and up to three spatial axes that end with w.
 GemmAxes axes_of(size_t rank) {
   GemmAxes axes{.channel = 1, .batch = 0, .group = {}, .d = {}, .h = {}, .w = rank - 1};
   if (rank >= 4) axes.h = rank - 2;
@@ -81,7 +81,7 @@ kernels::Products products_of(const Node& node, kernels::Products float32) {
   return is_computed && products == kernels::Products::bf16x3 ? kernels::Products::float32 : products;
 }
 
-void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
+void lower_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
   const Value& input = *node.inputs[0];
@@ -101,17 +101,16 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
     plan.input_order = InputOrder::elements;
   }
   const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
-  const GemmOperation operation{
-      .title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
-      .plan = plan,
-      .batch = convolution.spec.batch,
-      .input = three(convolution.axes, &WindowAxis::input),
-      .output = three(convolution.axes, &WindowAxis::output),
-      .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
-      .input_axes = axes_of(rank),
-      .output_axes = axes_of(rank),
-      .weight_axes = {},
-      .depth = {}};
+  const GemmOperation operation{.title = convolution_title(context.kernel(), convolution),
+                                .plan = plan,
+                                .batch = convolution.spec.batch,
+                                .input = three(convolution.axes, &WindowAxis::input),
+                                .output = three(convolution.axes, &WindowAxis::output),
+                                .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+                                .input_axes = axes_of(rank),
+                                .output_axes = axes_of(rank),
+                                .weight_axes = {},
+                                .depth = {}};
   const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
   auto weights = [&](const GemmPlan& chosen) {
     if (!node.inputs[1]->constant) return pack_computed(chosen, node, context);
@@ -119,7 +118,7 @@ void lower_implicit_gemm(const HipProblem& problem, LoweringContext& context) {
   };
   const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
   const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
-  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, context);
+  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, gpu, context);
 }
 
 }  // namespace
@@ -136,11 +135,11 @@ bool is_for_implicit_gemm(const KernelConvolution& convolution) {
 }
 
 // Convolutions and transposed convolutions on MFMA.
-void offer_implicit_gemm(const HipProblem& problem, Offers& offers) {
+void offer_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !is_for_implicit_gemm(*problem.convolution)) return;
-  offers.push_back({.kernel = "implicit_gemm",
+  offers.push_back({.kernel = problem.convolution->spec.transposed ? "conv_transpose" : "conv",
                     .gives = LayoutDemand::blocks,
-                    .lower = [problem](LoweringContext& context) { lower_implicit_gemm(problem, context); }});
+                    .lower = [problem, gpu](LoweringContext& context) { lower_implicit_gemm(problem, gpu, context); }});
 }
 
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-// What the kernels of convolutions ask of a convolution: conv_kernel.cpp and channelwise_kernel.cpp.
+// The demands of the kernels of convolutions on a convolution: conv_kernel.cpp and channelwise_kernel.cpp.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"

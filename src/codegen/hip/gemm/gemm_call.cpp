@@ -79,22 +79,25 @@ class GemmSpec : public HipKernelSpec {
          view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
          view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
          weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
-         fmt::format("{}.launch({})", plan_text(plan()), sizes(text)),
+         fmt::format("{}.launch({}, planned_gpu)", plan_text(plan()), sizes(text)),
          plan().has_run_time_depth ? fmt::format("static_cast<int32_t>({})", text.expr(operation_.depth)) : "0"});
   }
-  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call)"; }
+  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call, planned_gpu)"; }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
     if (!plan().is_split) return {};
     return {{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
-             plan_text(plan()) + ".combining_blocks(arguments.call.sizes)"}};
+             plan_text(plan()) + ".combining_blocks(arguments.call.sizes, planned_gpu)"}};
   }
 
   const GemmOperation& operation() const { return operation_; }
   const GemmPlan& plan() const { return choice_.plan; }
+  double planned_microseconds() const { return choice_.estimate.microseconds; }
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
 
   KernelFigures figures() const override {
-    return {choice_.lds_bytes, plan().waves(), choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)};
+    if (!choice_.are_sizes_known) return {choice_.lds_bytes, choice_.waves};
+    return {choice_.lds_bytes, choice_.waves,
+            Expected{choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)}};
   }
 
  private:
@@ -117,7 +120,7 @@ class GemmSpec : public HipKernelSpec {
   std::string view(const KernelText& text, BufferId id, const GemmAxes& axes, int64_t lanes,
                    int64_t group_channels) const {
     const Program& program = text.program;
-    // Where channels are read one by one the kernel itself counts them through all groups.
+    // If channels are read one by one the kernel itself counts them through all groups.
     const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
     const Expr group = axes.group        ? axis_stride(program, id, axes.group)
                        : counts_channels ? Expr(0)
@@ -163,7 +166,7 @@ KernelOperand gemm_operand(const GemmOperation& operation, const GemmAxes& axes,
   return operand;
 }
 
-// The other factor, where it is not packed.
+// The other factor, if it is not packed.
 KernelOperand matrix_operand(const GemmOperation& operation, const GemmOperation::Matrix& axes) {
   const ConvShape& shape = operation.plan.shape;
   KernelOperand operand;
@@ -229,6 +232,10 @@ std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t
 const GemmOperation* find_gemm(const KernelCall& call) {
   const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
   return spec == nullptr ? nullptr : &spec->operation();
+}
+
+double planned_microseconds(const KernelCall& call) {
+  return dynamic_cast<const GemmSpec&>(*call.spec).planned_microseconds();
 }
 
 const GemmPlan& chosen_plan(const KernelCall& call) { return dynamic_cast<const GemmSpec&>(*call.spec).plan(); }
@@ -307,7 +314,7 @@ BufferId pack_computed_weights(
     const GemmPlan& plan, DType dtype, const Origin& origin, Program& program,
     const std::function<Scalar(const Expr& group, const Expr& column, const Expr& tap, const Expr& channel)>& weight) {
   internal_check(plan.products != Products::bf16x3, "products whose weights are packed as they are");
-  // Where an element of a step comes from: channel * taps + tap, or -1 for padding.
+  // The source of an element of a step: channel * taps + tap, or -1 for padding.
   Tensor places = Tensor::zeros(DType::int64, {plan.steps(), plan.depth()});
   for (int64_t step = 0; step < plan.steps(); ++step)
     for (int64_t k = 0; k < plan.depth(); ++k) {
@@ -350,8 +357,8 @@ BufferId pack_computed_weights(
 
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
-                LoweringContext& context) {
-  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()));
+                const GpuMachine& gpu, LoweringContext& context) {
+  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()), gpu);
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
   std::optional<KernelOperand> computed_weights;

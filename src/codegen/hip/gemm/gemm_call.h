@@ -44,13 +44,15 @@ Tensor pack_weights(const kernels::GemmPlan& plan,
 // was chosen.
 void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
-                const Layout& output_layout, LoweringContext& context);
+                const Layout& output_layout, const GpuMachine& gpu, LoweringContext& context);
 
 // The product that a call computes; null for the call of another kernel.
 const GemmOperation* find_gemm(const KernelCall& call);
 // The plan of a product, with the tile that was chosen; and as the template argument of the kernel, for an output in
 // blocks of channels.
 const kernels::GemmPlan& chosen_plan(const KernelCall& call);
+// The model's expectation of the product at the sizes that it was planned for, hints if a run decides.
+double planned_microseconds(const KernelCall& call);
 std::string gemm_plan_text(const KernelCall& call);
 // Whether a kernel counts so many positions, as far as they are known when the model is compiled. Loops take any
 // number.

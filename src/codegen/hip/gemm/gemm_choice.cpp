@@ -11,21 +11,19 @@ namespace {
 using kernels::GemmPlan;
 using kernels::GemmTile;
 
-using kernels::gpu;
-
-constexpr double clock = 1e6 * gpu_cycles_a_microsecond, memory_rate = gpu.memory_bytes_a_second;
+double clock_of(const GpuMachine& gpu) { return 1e6 * gpu.clock_megahertz; }
 // The share of a compute unit in its L2 cache.
-constexpr double cache_bytes_a_cycle = gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units;
+double cache_bytes_a_cycle(const GpuMachine& gpu) { return gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units; }
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;
-// Of a step, while the block is alone on its unit: from fetching through LDS to the first product.
+// Cycles of a step, while the block has its unit to itself: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
 
 constexpr int64_t narrowest_columns = 32;  // of a tile
 
 // Two blocks share a compute unit: one works while the other waits.
-bool fits_limits(const GemmTile& tile) {
-  return kernels::blocks_a_unit(tile) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
+bool fits_limits(const GemmTile& tile, const GpuMachine& gpu) {
+  return kernels::blocks_a_unit(tile, gpu) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
 }
 
 // A tile of twice the columns that there are would compute nothing in half of them.
@@ -39,6 +37,8 @@ const char* describe(GpuBound bound) {
   switch (bound) {
     case GpuBound::mfma:
       return "MFMA";
+    case GpuBound::vector_unit:
+      return "vector unit";
     case GpuBound::lds:
       return "LDS";
     case GpuBound::cache:
@@ -51,25 +51,27 @@ const char* describe(GpuBound bound) {
   internal_error("a bound");
 }
 
-GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes) {
+GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes, const GpuMachine& gpu) {
+  const double clock = clock_of(gpu), memory_rate = gpu.memory_bytes_a_second;
   const auto tile_rows = static_cast<double>(plan.tile.rows), tile_columns = static_cast<double>(plan.tile.columns);
-  const int64_t tiles = std::max(plan.tiles(sizes), int64_t{1}), parts = plan.parts(tiles);
+  const int64_t tiles = std::max(plan.tiles(sizes), int64_t{1}), parts = plan.parts(tiles, gpu);
   // A residue of a strided transposed convolution has its share of the taps.
   const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(plan.residues() * parts));
-  const double mfma = tile_rows * tile_columns / 1024 / 4 * static_cast<double>(plan.segments()) *
-                      static_cast<double>(kernels::product_cycles(plan.products));
+  const double products = tile_rows * tile_columns / 1024 / gpu.simds * static_cast<double>(plan.segments()) *
+                          static_cast<double>(kernels::product_cycles(plan.products, gpu));
   // Each row is written once and read by two wavefronts.
   const double operand_bytes = (tile_rows + tile_columns) * 64;
-  const double lds = 3 * operand_bytes / gpu.lds_bytes_a_cycle, cache = operand_bytes / cache_bytes_a_cycle;
-  const double step = std::max({mfma, lds, cache});
-  // Of the unit with the most, which holds some of them at once.
-  const int64_t blocks = kernels::divide_up(tiles * parts, kernels::compute_units);
-  const int64_t rounds = kernels::divide_up(blocks, kernels::blocks_a_unit(plan.tile));
+  const double lds = machine::cycles_for(3 * operand_bytes, gpu.lds_bytes_a_cycle),
+               cache = machine::cycles_for(operand_bytes, cache_bytes_a_cycle(gpu));
+  const double step = std::max({products, lds, cache});
+  // For the unit with the most, which holds some of them at once.
+  const int64_t blocks = kernels::divide_up(tiles * parts, gpu.compute_units);
+  const int64_t rounds = kernels::divide_up(blocks, kernels::blocks_a_unit(plan.tile, gpu));
   double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
                            static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
   if (parts > 1)
-    cycles += launch_microseconds * gpu_cycles_a_microsecond + tile_overhead_cycles +
-              8 * static_cast<double>(plan.workspace_count(tiles)) / memory_rate * clock;
+    cycles += launch_microseconds * gpu.clock_megahertz + tile_overhead_cycles +
+              8 * static_cast<double>(plan.workspace_count(tiles, gpu)) / memory_rate * clock;
   const double element = kernels::is_half(plan.products) ? 2 : 4;
   const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
              outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
@@ -77,15 +79,16 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes)
       static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps());
   const double memory = element * (inputs + outputs + weights) / memory_rate;
   if (memory * clock > cycles) return {1e6 * memory, cycles, GpuBound::memory};
+  const GpuBound products_bound = gpu.has_mfma ? GpuBound::mfma : GpuBound::vector_unit;
   const GpuBound bound = steps * step < tile_overhead_cycles ? GpuBound::latency
-                         : step == mfma                      ? GpuBound::mfma
+                         : step == products                  ? products_bound
                          : step == cache                     ? GpuBound::cache
                                                              : GpuBound::lds;
   return {1e6 * cycles / clock, cycles, bound};
 }
 
-GpuEstimate estimate_memory(int64_t bytes, double cache_cycles) {
-  const double memory_cycles = static_cast<double>(bytes) / memory_rate * clock,
+GpuEstimate estimate_memory(int64_t bytes, const GpuMachine& gpu, double cache_cycles) {
+  const double clock = clock_of(gpu), memory_cycles = static_cast<double>(bytes) / gpu.memory_bytes_a_second * clock,
                cycles = std::max(memory_cycles, tile_overhead_cycles) + cache_cycles;
   const GpuBound bound = cache_cycles > memory_cycles && cache_cycles > tile_overhead_cycles ? GpuBound::cache
                          : memory_cycles < tile_overhead_cycles                              ? GpuBound::latency
@@ -93,25 +96,28 @@ GpuEstimate estimate_memory(int64_t bytes, double cache_cycles) {
   return {1e6 * cycles / clock, cycles, bound};
 }
 
-GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given) {
+GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu) {
   const kernels::ConvSizes& sizes = given.sizes;
   std::optional<GemmChoice> best;
   auto consider = [&](const GemmTile& tile, bool is_split) {
     plan.tile = tile;
     plan.is_split = is_split;
-    const GpuEstimate estimate = estimate_gemm(plan, sizes);
-    // Where memory decides, the one that keeps compute units busy the least; of equals the first.
+    const GpuEstimate estimate = estimate_gemm(plan, sizes, gpu);
+    // If memory decides, the one that keeps compute units busy the least; among equals the first.
     auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
     if (best && cost(best->estimate) <= cost(estimate)) return;
-    const int64_t workspace = given.are_known ? plan.workspace_count(plan.tiles(sizes)) : plan.most_workspace_count();
-    best = GemmChoice{plan, kernels::gemm_lds_bytes(tile), kernels::nest_threads, workspace, estimate};
+    const int64_t workspace =
+        given.are_known ? plan.workspace_count(plan.tiles(sizes), gpu) : plan.most_workspace_count(gpu);
+    best = GemmChoice{
+        plan,           kernels::gemm_lds_bytes(tile), kernels::nest_threads, plan.waves(gpu), workspace, estimate,
+        given.are_known};
   };
   for (const GemmTile& tile : kernels::gemm_tiles) {
-    if (!fits_limits(tile) || is_too_wide(tile, plan.shape.group_output_channels())) continue;
+    if (!fits_limits(tile, gpu) || is_too_wide(tile, plan.shape.group_output_channels())) continue;
     plan.tile = tile;
     plan.is_split = true;
     const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
-    const bool has_parts = may_have_parts && plan.parts(sizes) > 1;
+    const bool has_parts = may_have_parts && plan.parts(sizes, gpu) > 1;
     // Sizes that are not known may be small.
     if (given.are_known || !may_have_parts) consider(tile, false);
     if (given.are_known ? has_parts : may_have_parts) consider(tile, true);

@@ -1,17 +1,17 @@
 // Which variant of the implicit-GEMM kernel computes a product, and its expected cost: one pure function.
 //
-// The model counts cycles of a compute unit (gfx942.md, D): of its matrix units, of LDS, and of its reads through the
-// second-level cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A
-// block that is alone on its compute unit waits for memory in each step as well. The slowest compute unit has the tiles
-// that do not divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction
-// also writes and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
+// The model counts cycles of a compute unit : of its matrix units, of LDS, and of its reads through the second-level
+// cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A block that has
+// its compute unit to itself waits for memory in each step as well. The slowest compute unit has the tiles that do not
+// divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction also writes
+// and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
 
 namespace onnxc {
 
-enum class GpuBound { mfma, lds, cache, memory, latency };
+enum class GpuBound { mfma, vector_unit, lds, cache, memory, latency };
 const char* describe(GpuBound bound);
 
 struct GpuEstimate {
@@ -20,14 +20,14 @@ struct GpuEstimate {
   GpuBound bound;
 };
 
-inline constexpr double gpu_cycles_a_microsecond = kernels::gpu.clock_megahertz;
 using kernels::launch_microseconds;
+using machine::GpuMachine;
 
-GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes);
+GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes, const GpuMachine& gpu);
 
 // The estimate of a kernel that only reads and writes so many bytes, and besides has so many cycles of a compute unit's
 // L1 read what lies in a cache.
-GpuEstimate estimate_memory(int64_t bytes, double cache_cycles = 0);
+GpuEstimate estimate_memory(int64_t bytes, const GpuMachine& gpu, double cache_cycles = 0);
 
 // The launch: the plan with the tile that the model finds fastest, and whether the reduction is split into parts. Both
 // fit the GPU's limits on LDS and threads of a block. Size hints stand in for sizes that only a run knows when the tile
@@ -36,13 +36,15 @@ struct GemmChoice {
   kernels::GemmPlan plan;
   int64_t lds_bytes;
   int64_t threads;          // of a block
+  int64_t waves;            // that a SIMD unit holds at once
   int64_t workspace_count;  // floats
   GpuEstimate estimate;
+  bool are_sizes_known;  // else the estimate is that of the hints
 };
 struct GemmSizes {
   kernels::ConvSizes sizes;
   bool are_known;
 };
-GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given);
+GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -17,7 +17,7 @@ using kernels::GemmPlan;
 using kernels::InputOrder;
 using kernels::WeightOrder;
 
-constexpr int64_t usual_depth = 256;  // of a reduction of which nothing is known
+constexpr int64_t usual_depth = 256;  // of a reduction without known facts
 
 // A product of two operands as both nodes have it: which logical axes are what.
 struct MatrixProduct {
@@ -32,7 +32,7 @@ struct MatrixProduct {
 
 bool is_static(const Expr& extent) { return extent.constant().has_value() && *extent.constant() > 0; }
 
-// A static reduction that is not empty, or one of which only a run knows the length.
+// A static reduction that is not empty, or one whose length only a run knows.
 bool may_be_reduced(const Expr& extent) { return is_static(extent) || !extent.constant(); }
 
 // Axes in front of the matrix, from the right: h, d, then the batch.
@@ -113,7 +113,7 @@ Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& ma
 }
 
 void lower_matrix_product(const Node& node, const MatrixProduct& product, kernels::Products products,
-                          LoweringContext& context) {
+                          const GpuMachine& gpu, LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1];
   const bool has_run_time_depth = !product.depth.constant();
   const bool is_constant = b.constant && b.shape->size() == 2 && !has_run_time_depth;
@@ -132,16 +132,17 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
                 .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
                 .matrix_product = true,
                 .has_run_time_depth = has_run_time_depth};
-  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth.to_string(), product.columns),
-                          .plan = plan,
-                          .batch = product.batch,
-                          .input = product.positions,
-                          .output = product.positions,
-                          .begin_pads = {0, 0, 0},
-                          .input_axes = product.left,
-                          .output_axes = product.output,
-                          .weight_axes = {},
-                          .depth = product.depth};
+  GemmOperation operation{
+      .title = fmt::format("{} {}->{}", context.kernel(), product.depth.to_string(), product.columns),
+      .plan = plan,
+      .batch = product.batch,
+      .input = product.positions,
+      .output = product.positions,
+      .begin_pads = {0, 0, 0},
+      .input_axes = product.left,
+      .output_axes = product.output,
+      .weight_axes = {},
+      .depth = product.depth};
   if (!is_constant) operation.weight_axes = product.right;
   auto row_major = [&](const Value& value) {
     return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
@@ -150,19 +151,19 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
     return is_constant ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant)) : row_major(b);
   };
   lower_gemm(node, operation, row_major(a), weights, product_epilogue(node, context),
-             Layout::row_major(node.outputs[0]->shape->size()), context);
+             Layout::row_major(node.outputs[0]->shape->size()), gpu, context);
 }
 
 }  // namespace
 
 // MatMul and Gemm on MFMA.
-void offer_matrix_product(const HipProblem& problem, Offers& offers) {
+void offer_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const std::optional<MatrixProduct> product = as_matrix_product(*problem.node);
   if (!product || !may_count_positions(product->positions)) return;
-  offers.push_back({.kernel = "matrix_product",
+  offers.push_back({.kernel = "matmul",
                     .gives = LayoutDemand::rows,
-                    .lower = [problem, product = *product](LoweringContext& context) {
-                      lower_matrix_product(*problem.node, product, problem.products, context);
+                    .lower = [problem, gpu, product = *product](LoweringContext& context) {
+                      lower_matrix_product(*problem.node, product, problem.products, gpu, context);
                     }});
 }
 

@@ -13,7 +13,7 @@ using kernels::ChannelwisePlan;
 using kernels::ConvShape;
 
 // With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
-constexpr int64_t most_group_channels = 16, most_lds_bytes = kernels::gpu.lds_bytes / 2, most_span = 32;
+constexpr int64_t most_group_channels = 16, most_span = 32;
 constexpr int64_t planned_waves = 4;
 
 std::string plan_text(const ChannelwisePlan& plan) {
@@ -22,13 +22,16 @@ std::string plan_text(const ChannelwisePlan& plan) {
 
 class ChannelwiseSpec : public HipKernelSpec {
  public:
-  ChannelwiseSpec(KernelConvolution convolution, const ChannelwisePlan& plan, Layout input_layout, Layout output_layout)
-      : convolution_(std::move(convolution)),
+  ChannelwiseSpec(std::string name, KernelConvolution convolution, const ChannelwisePlan& plan, const GpuMachine& gpu,
+                  Layout input_layout, Layout output_layout)
+      : name_(std::move(name)),
+        convolution_(std::move(convolution)),
         plan_(plan),
+        gpu_(gpu),
         input_layout_(std::move(input_layout)),
         output_layout_(std::move(output_layout)) {}
 
-  std::string describe() const override { return convolution_title("conv channelwise", convolution_); }
+  std::string describe() const override { return convolution_title(name_, convolution_); }
   std::string device_header() const override { return "kernels/hip/memory_bound/channelwise.h"; }
   std::string host_header() const override { return "kernels/hip/memory_bound/channelwise_geometry.h"; }
 
@@ -52,9 +55,9 @@ class ChannelwiseSpec : public HipKernelSpec {
     return braced({text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes,
                    view(text, call.inputs[0], plan_.lanes),
                    view(text, call.output, plan_of(call, text.program).output_lanes),
-                   fmt::format("{}.launch({})", plan_text(plan_), sizes)});
+                   fmt::format("{}.launch({}, planned_gpu)", plan_text(plan_), sizes)});
   }
-  std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
+  std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes, planned_gpu)"; }
 
   std::vector<std::string> coordinates(size_t rank) const override {
     static constexpr const char* spatial[] = {"d", "h", "w"};
@@ -65,8 +68,8 @@ class ChannelwiseSpec : public HipKernelSpec {
 
   KernelFigures figures() const override {
     const std::optional<GpuEstimate> estimate = estimate_traffic();
-    return {plan_.lds_bytes(), planned_waves, estimate ? estimate->microseconds : 0,
-            estimate ? onnxc::describe(estimate->bound) : "memory"};
+    if (!estimate) return {plan_.lds_bytes(), planned_waves};
+    return {plan_.lds_bytes(), planned_waves, Expected{estimate->microseconds, onnxc::describe(estimate->bound)}};
   }
 
  private:
@@ -85,7 +88,7 @@ class ChannelwiseSpec : public HipKernelSpec {
     }
     const std::optional<int64_t> elements = (input + output).constant();
     if (!elements) return std::nullopt;
-    return estimate_memory(*elements * 4);
+    return estimate_memory(*elements * 4, gpu_);
   }
 
   static std::string view(const KernelText& text, BufferId id, int64_t lanes) {
@@ -95,8 +98,10 @@ class ChannelwiseSpec : public HipKernelSpec {
     return braced({stride(0, 1), stride(1, lanes), spatial(3), spatial(2), spatial(1)});
   }
 
+  std::string name_;
   KernelConvolution convolution_;
   ChannelwisePlan plan_;
+  GpuMachine gpu_;
   Layout input_layout_, output_layout_;
 };
 
@@ -112,16 +117,16 @@ std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& w
 }
 
 // Supports convolutions that the implicit GEMM does not.
-bool supports(const KernelConvolution& convolution) {
+bool supports(const KernelConvolution& convolution, const GpuMachine& gpu) {
   if (!convolution.has_constant_weights || !convolution.has_constant_bias) return false;
   if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
   if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
-  return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= most_lds_bytes &&
+  return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= gpu.lds_bytes / 2 &&
          plan.span() <= most_span;
 }
 
-void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
+void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
@@ -137,18 +142,18 @@ void lower_channelwise(const HipProblem& problem, LoweringContext& context) {
       add_packed(context.program(), node.inputs[1]->name, as_tensor(pack(plan, as_float(*node.inputs[1]->constant))))};
   call.epilogue = bias_epilogue(node, context);
   const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
-  call.spec = std::make_shared<ChannelwiseSpec>(convolution, plan, input_layout, output_layout);
+  call.spec = std::make_shared<ChannelwiseSpec>(context.kernel(), convolution, plan, gpu, input_layout, output_layout);
   context.emit_kernel(std::move(call), output, output_layout, node.origin);
 }
 
 }  // namespace
 
 // Convolutions with few channels a group, depthwise among them.
-void offer_channelwise(const HipProblem& problem, Offers& offers) {
-  if (!problem.convolution || !supports(*problem.convolution)) return;
-  offers.push_back({.kernel = "channelwise",
+void offer_channelwise(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
+  if (!problem.convolution || !supports(*problem.convolution, gpu)) return;
+  offers.push_back({.kernel = "conv channelwise",
                     .gives = LayoutDemand::blocks,
-                    .lower = [problem](LoweringContext& context) { lower_channelwise(problem, context); }});
+                    .lower = [problem, gpu](LoweringContext& context) { lower_channelwise(problem, gpu, context); }});
 }
 
 }  // namespace onnxc

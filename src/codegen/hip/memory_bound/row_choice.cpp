@@ -4,19 +4,18 @@ namespace onnxc {
 namespace {
 
 using kernels::block_channels;
-using kernels::compute_units;
 using kernels::divide_up;
 using kernels::larger;
 using kernels::nest_threads;
 using kernels::RowPlan;
 using kernels::smaller;
+using machine::GpuMachine;
 
-constexpr int64_t wave = 64;
 constexpr int64_t line_elements = 16;   // a cache line of float32
-constexpr int64_t load_bytes = 16;      // that a thread loads at once where it can
+constexpr int64_t load_bytes = 16;      // that a thread loads at once if it can
 constexpr int64_t usual_elements = 16;  // that a thread holds: then loads are under way together
 constexpr int64_t most_elements = 32;   // with more, fewer wavefronts fit a compute unit
-constexpr int64_t least_elements = 4;   // of a thread, where there are too few rows for all compute units
+constexpr int64_t least_elements = 4;   // of a thread, if there are too few rows for all compute units
 
 int64_t power_of_two(int64_t at_least) {
   int64_t result = 1;
@@ -36,7 +35,7 @@ void hold(RowPlan& plan, int64_t columns) {
   plan.held = smaller(larger(divide_up(columns, plan.threads * plan.vector), 1), most_elements / plan.vector);
 }
 
-RowPlan contiguous(const RowShape& shape) {
+RowPlan contiguous(const RowShape& shape, const GpuMachine& gpu) {
   RowPlan plan = start(shape);
   const int64_t columns = larger(shape.columns, 1);
   if (plan.columns > 0)
@@ -45,9 +44,9 @@ RowPlan contiguous(const RowShape& shape) {
   auto elements = [&] { return divide_up(loads, plan.threads) * plan.vector; };
   // At least a cache line of a row at once; and no more wavefronts of a row than it takes to hold it.
   plan.threads = smaller(power_of_two(loads), line_elements);
-  while (plan.threads < wave && elements() > usual_elements) plan.threads *= 2;
+  while (plan.threads < gpu.wave_lanes && elements() > usual_elements) plan.threads *= 2;
   while (plan.threads < nest_threads && elements() > most_elements) plan.threads *= 2;
-  auto leaves_units_idle = [&] { return divide_up(shape.outer, plan.rows_a_block()) < compute_units; };
+  auto leaves_units_idle = [&] { return divide_up(shape.outer, plan.rows_a_block()) < gpu.compute_units; };
   while (plan.threads < nest_threads && elements() > least_elements && leaves_units_idle()) plan.threads *= 2;
   hold(plan, columns);
   return plan;
@@ -80,9 +79,9 @@ RowPlan blocked(const RowShape& shape) {
 
 }  // namespace
 
-RowPlan choose_rows(const RowShape& shape) {
+RowPlan choose_rows(const RowShape& shape, const GpuMachine& gpu) {
   if (shape.is_blocked) return blocked(shape);
-  return shape.is_contiguous ? contiguous(shape) : strided(shape);
+  return shape.is_contiguous ? contiguous(shape, gpu) : strided(shape);
 }
 
 RowPlan row_a_block(RowPlan plan) {
@@ -91,14 +90,14 @@ RowPlan row_a_block(RowPlan plan) {
   return plan;
 }
 
-bool are_few_and_long(const RowShape& shape) {
-  const RowPlan plan = choose_rows(shape);
+bool are_few_and_long(const RowShape& shape, const GpuMachine& gpu) {
+  const RowPlan plan = choose_rows(shape, gpu);
   const int64_t tiles = divide_up(shape.outer, plan.rows_a_block()) * divide_up(shape.inner, plan.lanes);
-  return shape.columns > plan.capacity() && tiles < compute_units;
+  return shape.columns > plan.capacity() && tiles < gpu.compute_units;
 }
 
-RowPlan choose_chunks(const RowShape& shape) {
-  RowPlan plan = choose_rows(shape);
+RowPlan choose_chunks(const RowShape& shape, const GpuMachine& gpu) {
+  RowPlan plan = choose_rows(shape, gpu);
   plan.columns = 0;  // one kernel for all lengths
   plan.vector = 1;
   plan.group_lanes = 1;
@@ -107,7 +106,7 @@ RowPlan choose_chunks(const RowShape& shape) {
   const int64_t tiles = larger(divide_up(shape.outer, plan.rows_a_block()) * divide_up(shape.inner, plan.lanes), 1);
   auto chunks = [&] { return divide_up(shape.columns, plan.capacity()); };
   // Each block puts all parts together: not more of them than its threads load at once.
-  while (plan.held > 8 && tiles * chunks() < compute_units && chunks() <= plan.most_parts() / 2) plan.held /= 2;
+  while (plan.held > 8 && tiles * chunks() < gpu.compute_units && chunks() <= plan.most_parts() / 2) plan.held /= 2;
   return plan;
 }
 

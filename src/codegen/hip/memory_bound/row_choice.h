@@ -17,14 +17,14 @@ struct RowShape {
   int64_t element_size = 4;  // of the larger of input and output
 };
 
-kernels::RowPlan choose_rows(const RowShape& shape);
+kernels::RowPlan choose_rows(const RowShape& shape, const machine::GpuMachine& gpu);
 
 // The plan of rows in blocks of channels with as many threads for each as it has elements, up to a whole block of them.
 kernels::RowPlan row_a_block(kernels::RowPlan plan);
 
 // Whether the rows are so long and so few that one block each would leave most compute units idle.
-bool are_few_and_long(const RowShape& shape);
+bool are_few_and_long(const RowShape& shape, const machine::GpuMachine& gpu);
 // The plan with one block for each chunk of such rows.
-kernels::RowPlan choose_chunks(const RowShape& shape);
+kernels::RowPlan choose_chunks(const RowShape& shape, const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

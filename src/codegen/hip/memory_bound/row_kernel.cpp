@@ -43,6 +43,11 @@ const char* name(RowKind kind) {
   internal_error("a kind of rows");
 }
 
+RowKind kind_of(const SoftmaxSpec& spec) { return spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax; }
+RowKind kind_of(const LayerNormalizationSpec& spec) {
+  return spec.subtracts_mean ? RowKind::moments : RowKind::mean_square;
+}
+
 // A tensor as rows.
 struct Rows {
   RowKind kind;
@@ -87,7 +92,7 @@ const char* name(RowMemory place) {
     case RowMemory::cut:
       return "cut";
   }
-  internal_error("where rows lie");
+  internal_error("a memory of rows that has no name");
 }
 
 std::string plan_text(const RowPlan& plan) {
@@ -99,8 +104,8 @@ std::string plan_text(const RowPlan& plan) {
 // What the two kernels have in common.
 class RowSpecBase : public HipKernelSpec {
  public:
-  RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands)
-      : rows_(std::move(rows)), plan_(plan), element_size_(element_size), operands_(std::move(operands)) {}
+  RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size, const GpuMachine& gpu, KernelOperands operands)
+      : rows_(std::move(rows)), plan_(plan), element_size_(element_size), gpu_(gpu), operands_(std::move(operands)) {}
 
   KernelOperands operands() const override { return operands_; }
 
@@ -126,7 +131,7 @@ class RowSpecBase : public HipKernelSpec {
                    fmt::format("{}.launch({}){}", plan_text(plan_), sizes(text), parts_), view(text, call.inputs[0]),
                    view(text, call.output)});
   }
-  // A thread loads one element at a time where the next one may lie elsewhere.
+  // A thread loads one element at a time if the next one may lie elsewhere.
   RowPlan plan_of(const KernelCall& call, const Program& program) const {
     RowPlan plan = plan_;
     plan.input = place(program, call.inputs[0]);
@@ -172,14 +177,15 @@ class RowSpecBase : public HipKernelSpec {
   // `passes`: how often the tensor is read or stored.
   KernelFigures traffic(int64_t passes, int64_t lds_bytes, double cache_cycles = 0) const {
     const std::optional<int64_t> elements = product(rows_.extents).constant();
-    if (!elements) return {lds_bytes, planned_waves, 0, "memory"};
-    const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes, cache_cycles);
-    return {lds_bytes, planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+    if (!elements) return {lds_bytes, planned_waves};
+    const GpuEstimate estimate = estimate_memory(*elements * element_size_ * passes, gpu_, cache_cycles);
+    return {lds_bytes, planned_waves, Expected{estimate.microseconds, onnxc::describe(estimate.bound)}};
   }
 
   Rows rows_;
   RowPlan plan_;
   int64_t element_size_;
+  GpuMachine gpu_;
   std::string parts_;  // what is done to the launch's parts
 
  private:
@@ -205,12 +211,12 @@ class RowSpec : public RowSpecBase {
   }
   std::string blocks() const override { return plan_text(plan_) + ".blocks(arguments.call.sizes)"; }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
-  KernelFigures figures() const override { return traffic(plan_.always_fits() ? 2 : 3, plan_.lds_bytes()); }
+  KernelFigures figures() const override { return traffic(plan_.always_fits() ? 2 : 3, plan_.lds_bytes(gpu_)); }
   bool is_softmax_of_last_axis() const {
     return rows_.kind == RowKind::softmax && rows_.row_axes == 1 &&
            static_cast<size_t>(rows_.outer_axes) + 1 == rows_.extents.size();
   }
-  // With a block for each row of channels in blocks; null where it does not hold one.
+  // With a block for each row of channels in blocks; null if it does not hold one.
   std::shared_ptr<RowSpec> with_row_a_block() const {
     if (!rows_.is_blocked || rows_.kind != RowKind::moments || plan_.columns == 0) return nullptr;
     auto result = std::make_shared<RowSpec>(*this);
@@ -223,8 +229,9 @@ class RowSpec : public RowSpecBase {
 // puts them together and normalises.
 class RowChunkSpec : public RowSpecBase {
  public:
-  RowChunkSpec(Rows rows, const RowPlan& plan, int64_t element_size, KernelOperands operands, int64_t common_rows)
-      : RowSpecBase(std::move(rows), plan, element_size, std::move(operands)), common_rows_(common_rows) {}
+  RowChunkSpec(Rows rows, const RowPlan& plan, int64_t element_size, const GpuMachine& gpu, KernelOperands operands,
+               int64_t common_rows)
+      : RowSpecBase(std::move(rows), plan, element_size, gpu, std::move(operands)), common_rows_(common_rows) {}
 
   std::string describe() const override { return "moments of chunks of rows"; }
   std::string device_header() const override { return "kernels/hip/memory_bound/normalized_chunks.h"; }
@@ -239,8 +246,8 @@ class RowChunkSpec : public RowSpecBase {
     const std::string plan = plan_text(plan_), extents = sizes(text);
     return braced({row_arguments(call, text), text.pointer(*call.workspace) + offset,
                    fmt::format("{}.share({}, {})", plan, extents, common_rows_),
-                   fmt::format("{0}.moment_folds({1}, {0}.launch({1}){2}.parts.divisor, {3})", plan, extents, parts_,
-                               common_rows_)});
+                   fmt::format("{0}.moment_folds({1}, {0}.launch({1}){2}.parts.divisor, {3}, planned_gpu)", plan,
+                               extents, parts_, common_rows_)});
   }
   std::string blocks() const override { return plan_text(plan_) + ".part_blocks(arguments.call.rows.sizes)"; }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
@@ -263,7 +270,7 @@ class RowChunkSpec : public RowSpecBase {
     return launches;
   }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
-  KernelFigures figures() const override { return traffic(1, plan_.lds_bytes()); }
+  KernelFigures figures() const override { return traffic(1, plan_.lds_bytes(gpu_)); }
   // Null where rows are not of whole chunks, or not in blocks. With parts of another length where `columns` is not 0;
   // the statistics begin `offset` elements behind the workspace.
   std::shared_ptr<RowChunkSpec> with_whole_chunks(int64_t columns, int64_t offset) const {
@@ -291,21 +298,23 @@ class RowChunkSpec : public RowSpecBase {
     }
     const int64_t parts =
         part_columns_ == 0 ? plan_.parts(sizes) : kernels::divide_up(plan_.row_columns(sizes), part_columns_);
-    return KnownParts{sizes, parts, plan_.moment_folds(sizes, std::max(parts, int64_t{1}), common_rows_).parts > 0};
+    return KnownParts{sizes, parts,
+                      plan_.moment_folds(sizes, std::max(parts, int64_t{1}), common_rows_, gpu_).parts > 0};
   }
   KernelFigures fold_figures(const std::optional<KnownParts>& known) const {
-    if (!known) return traffic(0, plan_.lds_bytes());
+    if (!known) return {plan_.lds_bytes(gpu_), planned_waves};
     const int64_t bytes = plan_.outer(known->sizes) * known->parts * kernels::partial_values * plan_.lanes * 4;
-    const GpuEstimate estimate = estimate_memory(bytes);
-    return {plan_.lds_bytes(), planned_waves, estimate.microseconds, onnxc::describe(estimate.bound)};
+    const GpuEstimate estimate = estimate_memory(bytes, gpu_);
+    return {plan_.lds_bytes(gpu_), planned_waves, Expected{estimate.microseconds, onnxc::describe(estimate.bound)}};
   }
   // Every block reads the statistics of all parts of its rows.
   KernelFigures last_figures(const std::optional<KnownParts>& known) const {
-    if (!known) return traffic(2, plan_.lds_bytes());
-    const double cycles = known->are_folded
-                              ? plan_.moment_cycles(known->sizes, kernels::most_folds, kernels::folded_values)
-                              : plan_.moment_cycles(known->sizes, known->parts * common_rows_, kernels::partial_values);
-    return traffic(2, plan_.lds_bytes(), cycles);
+    if (!known) return traffic(2, plan_.lds_bytes(gpu_));
+    const double cycles =
+        known->are_folded
+            ? plan_.moment_cycles(known->sizes, kernels::most_folds, kernels::folded_values, gpu_)
+            : plan_.moment_cycles(known->sizes, known->parts * common_rows_, kernels::partial_values, gpu_);
+    return traffic(2, plan_.lds_bytes(gpu_), cycles);
   }
 
   int64_t common_rows_;  // with the same statistics
@@ -315,19 +324,20 @@ class RowChunkSpec : public RowSpecBase {
 
 int64_t larger_size(DType a, DType b) { return std::max(element_size(a), element_size(b)); }
 
-void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilogue, LoweringContext& context) {
+void emit_rows(const Node& node, Rows rows, const Layout& layout, Epilogue epilogue, const GpuMachine& gpu,
+               LoweringContext& context) {
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   const int64_t element_size = larger_size(input.dtype, output.dtype);
   KernelCall call;
   call.inputs = {context.buffer_as(input, layout, node.origin)};
   call.epilogue = std::move(epilogue);
-  const RowPlan plan = choose_rows(shape_of(rows, context.program(), element_size));
+  const RowPlan plan = choose_rows(shape_of(rows, context.program(), element_size), gpu);
   KernelOperands operands{{whole_operand(*input.shape, {layout})}, whole_operand(*output.shape, {layout})};
-  call.spec = std::make_shared<RowSpec>(std::move(rows), plan, element_size, std::move(operands));
+  call.spec = std::make_shared<RowSpec>(std::move(rows), plan, element_size, gpu, std::move(operands));
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
-// Of a row-major tensor, the axes from `first` to `end` being normalised together.
+// For a row-major tensor, the axes from `first` to `end` being normalised together.
 Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) {
   Rows rows{.kind = kind,
             .extents = shape,
@@ -340,16 +350,15 @@ Rows row_major_rows(RowKind kind, const Shape& shape, size_t first, size_t end) 
 
 // ------------------------------------------------------------------------------------------- softmax
 
-void lower_softmax(const Node& node, const SoftmaxSpec& spec, LoweringContext& context) {
+void lower_softmax(const Node& node, const SoftmaxSpec& spec, const GpuMachine& gpu, LoweringContext& context) {
   const Shape& shape = *node.inputs[0]->shape;
-  Rows rows = row_major_rows(spec.takes_logarithm() ? RowKind::log_softmax : RowKind::softmax, shape, spec.first_axis,
-                             spec.end_axis);
-  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), plain_epilogue(*node.outputs[0]), context);
+  Rows rows = row_major_rows(kind_of(spec), shape, spec.first_axis, spec.end_axis);
+  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), plain_epilogue(*node.outputs[0]), gpu, context);
 }
 
 // ------------------------------------------------------------------------------------------- over the last axes
 
-// The accumulator times the scale, and plus the shift where there is one.
+// The accumulator times the scale, and plus the shift if there is one.
 Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
                          const std::function<std::vector<Expr>(const Operand&, const std::vector<Expr>&)>& place) {
   Epilogue epilogue = plain_epilogue(*node.outputs[0]);
@@ -367,13 +376,14 @@ Epilogue scaled_epilogue(const Node& node, LoweringContext& context,
   return epilogue;
 }
 
-void lower_last_axes(const Node& node, const LayerNormalizationSpec& spec, LoweringContext& context) {
+void lower_last_axes(const Node& node, const LayerNormalizationSpec& spec, const GpuMachine& gpu,
+                     LoweringContext& context) {
   const Shape& shape = *node.inputs[0]->shape;
-  Rows rows = row_major_rows(spec.subtracts_mean ? RowKind::moments : RowKind::mean_square, shape, spec.first_axis,
-                             shape.size());
+  Rows rows = row_major_rows(kind_of(spec), shape, spec.first_axis, shape.size());
   rows.epsilon = spec.epsilon;
   auto broadcast = [](const Operand& operand, const std::vector<Expr>& i) { return operand.broadcast_indices(i); };
-  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), context);
+  emit_rows(node, std::move(rows), Layout::row_major(shape.size()), scaled_epilogue(node, context, broadcast), gpu,
+            context);
 }
 
 // ------------------------------------------------------------------------------------------- by instance
@@ -417,8 +427,8 @@ InstanceRows planar_rows(const Shape& shape, const Expr& groups) {
 }
 
 void lower_long_rows(const Node& node, Rows rows, const RowShape& shape, int64_t common_rows, const Layout& layout,
-                     Epilogue epilogue, LoweringContext& context) {
-  const RowPlan plan = choose_chunks(shape);
+                     Epilogue epilogue, const GpuMachine& gpu, LoweringContext& context) {
+  const RowPlan plan = choose_chunks(shape, gpu);
   rows.group_lanes = 1;
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   KernelCall call;
@@ -430,12 +440,13 @@ void lower_long_rows(const Node& node, Rows rows, const RowShape& shape, int64_t
        kernels::partial_values, rows.inner()});
   KernelOperands operands{{whole_operand(*input.shape, {layout})}, whole_operand(*output.shape, {layout})};
   call.spec =
-      std::make_shared<RowChunkSpec>(std::move(rows), plan, shape.element_size, std::move(operands), common_rows);
+      std::make_shared<RowChunkSpec>(std::move(rows), plan, shape.element_size, gpu, std::move(operands), common_rows);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
 // In blocks or row-major, as the input is.
-void lower_instances(const Node& node, const InstanceNormalizationSpec& spec, LoweringContext& context) {
+void lower_instances(const Node& node, const InstanceNormalizationSpec& spec, const GpuMachine& gpu,
+                     LoweringContext& context) {
   const Value& value = *node.inputs[0];
   const Shape& shape = *value.shape;
   const BufferId input = context.buffer(value);
@@ -450,11 +461,11 @@ void lower_instances(const Node& node, const InstanceNormalizationSpec& spec, Lo
       shape_of(instances.rows, context.program(), larger_size(value.dtype, node.outputs[0]->dtype));
   auto channel = [](const Operand&, const std::vector<Expr>& i) { return std::vector<Expr>{i[1]}; };
   Epilogue epilogue = scaled_epilogue(node, context, channel);
-  if (!instances.is_one_kernel || are_few_and_long(row_shape))
+  if (!instances.is_one_kernel || are_few_and_long(row_shape, gpu))
     return lower_long_rows(node, std::move(instances.rows), row_shape,
                            is_blocked ? spec.channels_per_group().constant().value() : 1, layout, std::move(epilogue),
-                           context);
-  emit_rows(node, std::move(instances.rows), layout, std::move(epilogue), context);
+                           gpu, context);
+  emit_rows(node, std::move(instances.rows), layout, std::move(epilogue), gpu, context);
 }
 
 // Whether the kernels have the types of a node's first input and output.
@@ -514,39 +525,42 @@ std::vector<DeviceFunction> last_launches(const HipKernelSpec& spec, const Kerne
 }
 
 // Softmax and LogSoftmax; not of a few long rows, whose definition is reductions that many blocks share.
-void offer_softmax(const HipProblem& problem, Offers& offers) {
+void offer_softmax(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_softmax(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
   const SoftmaxSpec spec = resolve_softmax(NodeReader(node));
   if (has_few_long_rows(*node.inputs[0]->shape, spec)) return;
-  offers.push_back({.kernel = "softmax", .gives = LayoutDemand::rows, .lower = [&node, spec](LoweringContext& context) {
-                      lower_softmax(node, spec, context);
-                    }});
+  offers.push_back(
+      {.kernel = name(kind_of(spec)),
+       .gives = LayoutDemand::rows,
+       .lower = [&node, spec, gpu](LoweringContext& context) { lower_softmax(node, spec, gpu, context); }});
 }
 
 // LayerNormalization and RMSNormalization, unless their statistics are outputs as well.
-void offer_layer_normalization(const HipProblem& problem, Offers& offers) {
+void offer_layer_normalization(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_layer_normalization(node) || !has_kernel_types(node) || !has_axes_for_rows(node)) return;
   const NodeReader reader(node);
   if (reader.has_output(1) || reader.has_output(2)) return;
   const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
   if (!std::isfinite(spec.epsilon)) return;
-  offers.push_back({.kernel = "layer_normalization",
-                    .gives = LayoutDemand::rows,
-                    .lower = [&node, spec](LoweringContext& context) { lower_last_axes(node, spec, context); }});
+  offers.push_back(
+      {.kernel = name(kind_of(spec)),
+       .gives = LayoutDemand::rows,
+       .lower = [&node, spec, gpu](LoweringContext& context) { lower_last_axes(node, spec, gpu, context); }});
 }
 
 // InstanceNormalization and GroupNormalization.
-void offer_instance_normalization(const HipProblem& problem, Offers& offers) {
+void offer_instance_normalization(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_instance_normalization(node) || !has_kernel_types(node) || !is_within_rank(*node.inputs[0])) return;
   const InstanceNormalizationSpec spec = resolve_instance_normalization(NodeReader(node));
   if (spec.has_parameters_by_group || !std::isfinite(spec.epsilon)) return;
   if (spec.channels_per_group().constant().value_or(0) <= 0) return;
-  offers.push_back({.kernel = "instance_normalization",
-                    .gives = LayoutDemand::none,
-                    .lower = [&node, spec](LoweringContext& context) { lower_instances(node, spec, context); }});
+  offers.push_back(
+      {.kernel = name(RowKind::moments),
+       .gives = LayoutDemand::none,
+       .lower = [&node, spec, gpu](LoweringContext& context) { lower_instances(node, spec, gpu, context); }});
 }
 
 }  // namespace onnxc

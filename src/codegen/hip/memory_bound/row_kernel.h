@@ -14,10 +14,11 @@ bool is_softmax_over_last_axis(const KernelCall& call);
 // For a normalisation by channels in blocks whose rows have a known length that a block holds: the same with a row a
 // block, as many threads as it has elements and float32 elements. Null for others.
 std::shared_ptr<const HipKernelSpec> rows_of_blocks(const KernelCall& call);
-// For a normalisation by channels in blocks whose rows are whole chunks: the same with statistics of parts of so many
-// elements, or of its own parts where they are 0, which lie `offset` floats behind the workspace. Null for others.
+// For a normalisation by channels in blocks whose rows are whole chunks. The same with statistics of parts of so many
+// elements, or of its own parts if they are 0, which lie `offset` floats after the begin of the workspace. Null for
+// others.
 std::shared_ptr<const HipKernelSpec> rows_of_chunks(const KernelCall& call, int64_t columns, int64_t offset);
-// What is launched there after the statistics of the parts; `chunks` are its arguments in the host file.
+// The launches after the statistics of the parts; `chunks` are their arguments in the host file.
 std::vector<DeviceFunction> last_launches(const HipKernelSpec& spec, const KernelCall& call, const Program& program,
                                           const std::string& chunks);
 // The template argument of the kernels of either, and the elements that a thread holds.

@@ -162,7 +162,7 @@ class KernelPrinter {
     print_tile_end("stored", tile.store, tile.store_size, tile.store_tile);
     print_tile_end("loaded", tile.load, tile.load_size, tile.load_tile);
     writer_.line(fmt::format("{} values[{}];", type, tile.rounds()));
-    // Threads behind the end of the tensor load its last element: without branches all loads are on their way at once.
+    // Threads past the end of the tensor load its last element: without branches all loads are on their way at once.
     print_tile_rounds(tile.load, "within(along_stored, stored_end)", "within(along_loaded, loaded_end)", [&] {
       if (store.condition) writer_.line("values[round] = {};");
       print_conditional(store, [&] { writer_.line(fmt::format("values[round] = {};", text_of(store))); });
@@ -191,7 +191,7 @@ class KernelPrinter {
   }
 
   // Each thread's elements of the tile, those of neighbouring threads next to each other along `fast`. `stored` and
-  // `loaded` are what the loops' indices are counted by; empty where the body asks for none.
+  // `loaded` are the names of the loops' indices; empty if the body asks for none.
   void print_tile_rounds(const FlatLoop& fast, const std::string& stored, const std::string& loaded,
                          const std::function<void()>& body) {
     const TransposeTile& tile = *schedule_.tile;
@@ -374,7 +374,7 @@ class KernelPrinter {
     body();
   }
 
-  // What is left in the element, as it stands in memory.
+  // The rest of the element, as it stands in memory.
   std::string text_of(const FlatStore& store) {
     const Scalar value = stored_value(store);
     combined_.push_back(value);  // names hang on its nodes

@@ -10,12 +10,16 @@
 namespace onnxc {
 namespace {
 
+using machine::GpuMachine;
+
 constexpr int64_t shortest_shared_reduction = 64;
 constexpr int64_t fewest_point_threads = 8;  // that share a reduction
-// Threads that share reductions: four wavefronts for each SIMD, that one waits while others work.
-constexpr int64_t enough_sharing_threads = kernels::compute_units * kernels::nest_threads * 4;
-constexpr int64_t shortest_scan = 32;  // a thread walks a shorter one by itself
-constexpr int64_t enough_points = kernels::compute_units * kernels::nest_threads * 2;  // two wavefronts for each SIMD
+constexpr int64_t shortest_scan = 32;        // a thread walks a shorter one by itself
+
+// So many blocks for each compute unit, a thread a point.
+int64_t enough_points(const GpuMachine& gpu) { return gpu.compute_units * int64_t{kernels::nest_threads} * 2; }
+// Threads that share reductions: more, that one waits while others work.
+int64_t enough_sharing_threads(const GpuMachine& gpu) { return gpu.compute_units * int64_t{kernels::nest_threads} * 4; }
 
 bool depends_on_order(const FlatNest& nest) {
   return std::ranges::any_of(nest.accumulators, is_argument_reduction, &Accumulator::kind);
@@ -32,29 +36,29 @@ bool depends_on_another(const FlatLoop& loop, const std::vector<FlatLoop>& loops
                              [&](const FlatLoop& other) { return loop.extent.symbols().contains(other.symbol); });
 }
 
-DeviceSchedule::Form choose_form(const DeviceSchedule& schedule) {
+DeviceSchedule::Form choose_form(const DeviceSchedule& schedule, const GpuMachine& gpu) {
   using enum DeviceSchedule::Form;
   // The lanes of the last block of channels are as many as the block leaves: elements cannot be numbered.
   const bool is_ragged = std::ranges::any_of(
       schedule.reduce, [&](const FlatLoop& loop) { return depends_on_another(loop, schedule.reduce); });
   if (schedule.nest.accumulators.empty() || !schedule.ordered.empty() || is_ragged) return thread_a_point;
   const auto points = estimate(schedule.points), elements = estimate(schedule.reduce);
-  const bool is_shared = points < enough_points && elements >= shortest_shared_reduction;
+  const bool is_shared = points < enough_points(gpu) && elements >= shortest_shared_reduction;
   return is_shared ? threads_a_point : thread_a_point;
 }
 
-// Of a reduction that is shared: those of a block, or fewer where there are enough points.
-int64_t choose_point_threads(const DeviceSchedule& schedule) {
+// For a reduction that is shared: those of a block, or fewer if there are enough points.
+int64_t choose_point_threads(const DeviceSchedule& schedule, const GpuMachine& gpu) {
   int64_t threads = kernels::nest_threads;
   if (!schedule.ragged.empty()) return threads;  // points that do not exist are left out together
   const double points = estimate(schedule.points);
   while (threads > fewest_point_threads &&
-         points * static_cast<double>(threads / 2) >= static_cast<double>(enough_sharing_threads))
+         points * static_cast<double>(threads / 2) >= static_cast<double>(enough_sharing_threads(gpu)))
     threads /= 2;
   return threads;
 }
 
-// Inner loops of a few known iterations are a thread's own, where the others share out evenly.
+// Inner loops of a few known iterations are a thread's own, if the others share out evenly.
 size_t choose_own_loops(const DeviceSchedule& schedule) {
   constexpr int64_t most_own = 64;
   if (depends_on_order(schedule.nest)) return 0;  // whose elements are numbered
@@ -84,7 +88,7 @@ bool loads_along(const FlatLoop& loop, const FlatNest& nest) {
   return found;
 }
 
-// The running fold of the one ordered loop, where it is long enough for a block.
+// The running fold of the one ordered loop, if it is long enough for a block.
 std::optional<RunningFold> find_scan(const DeviceSchedule& schedule) {
   const FlatNest& nest = schedule.nest;
   if (schedule.ordered.size() != 1 || !schedule.reduce.empty() || !schedule.ragged.empty() || !nest.lets.empty() ||
@@ -159,7 +163,7 @@ bool loads_anything(const Scalar& scalar) {
   return result;
 }
 
-// The two loops to exchange, where that makes more loads run along memory than it makes run across it.
+// The two loops to exchange, if that makes more loads run along memory than it makes run across it.
 std::optional<TransposeTile> find_tile(const DeviceSchedule& schedule, const FlatNest& nest) {
   if (nest.stores.size() != 1 || !nest.accumulators.empty() || !nest.lets.empty() || !schedule.ordered.empty() ||
       !schedule.reduce.empty())
@@ -230,7 +234,7 @@ int64_t DeviceSchedule::points_a_block() const { return kernels::nest_threads / 
 Expr DeviceSchedule::point_count() const { return iterations(points); }
 Expr DeviceSchedule::shared_count() const { return iterations(shared_loops()); }
 
-DeviceSchedule schedule_for_device(FlatNest nest) {
+DeviceSchedule schedule_for_device(FlatNest nest, const GpuMachine& gpu) {
   DeviceSchedule schedule;
   drop_single_iterations(nest);
   schedule.has_atomic_stores =
@@ -254,9 +258,9 @@ DeviceSchedule schedule_for_device(FlatNest nest) {
   else if ((schedule.scan = find_scan(schedule)))
     schedule.form = DeviceSchedule::Form::block_a_scan;
   else
-    schedule.form = choose_form(schedule);
+    schedule.form = choose_form(schedule, gpu);
   if (schedule.form == DeviceSchedule::Form::threads_a_point) {
-    schedule.point_threads = choose_point_threads(schedule);
+    schedule.point_threads = choose_point_threads(schedule, gpu);
     schedule.own_loops = choose_own_loops(schedule);
     schedule.are_points_adjacent = !schedule.points.empty() && loads_along(schedule.points.back(), schedule.nest);
   }

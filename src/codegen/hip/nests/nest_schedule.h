@@ -3,7 +3,7 @@
 // The iterations of the parallel loops are points. The points are numbered with the loop of the store's smallest stride
 // running fastest, so that neighbouring threads write neighbouring elements. Four forms:
 //   thread a point: each thread runs the ordered and reduce loops of its points by itself;
-//   block a tile:   a transpose, where loads and stores run fastest along different loops. A block has a tile of the
+//   block a tile:   a transpose, whose loads and stores run fastest along different loops. A block has a tile of the
 //                   two loops: its threads compute values in the order of the loads, exchange them through LDS, and
 //                   store them in the order of the stores, so that both sides move whole cache lines. The leading
 //                   dimension in LDS keeps the threads of either order on different banks. For plain stores of nests
@@ -22,6 +22,7 @@
 
 #include "codegen/nests/flat_nest.h"
 #include "ir/loops/running_fold.h"
+#include "machine/gpu_machine.h"
 
 namespace onnxc {
 
@@ -33,7 +34,7 @@ struct TransposeTile {
   int64_t element_size;           // bytes of an element of the store
 
   bool exchanges(const Symbol& loop) const { return loop == store.symbol || loop == load.symbol; }
-  // Elements of LDS, and where one stands: the shorter of the two runs over rows.
+  // Elements of LDS, and the place of one: the shorter of the two runs over rows.
   bool has_store_rows() const { return store_size < load_size; }
   int64_t row_stride() const;
   int64_t lds_elements() const;
@@ -70,6 +71,7 @@ struct DeviceSchedule {
   Expr shared_count() const;
 };
 
-DeviceSchedule schedule_for_device(FlatNest nest);
+// For the GPU of that row.
+DeviceSchedule schedule_for_device(FlatNest nest, const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

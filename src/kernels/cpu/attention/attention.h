@@ -1,18 +1,18 @@
 // Attention in one kernel: the product of queries and keys, a softmax over the keys, and the product with the values.
 //
 // Problem: output[b, i, e] = epilogue(sum over j of p[b, i, j] * v[b, j, e]), p = softmax over j of inner epilogue(sum
-// over d of q[b, i, d] * k[b, d, j]); the inner epilogue scales the scores and adds biases and masks. Separate steps
+// over d of q[b, i, d] * k[b, d, j]). The inner epilogue scales the scores and adds biases and masks. Separate steps
 // would write the scores to memory once and read them three times; with few features a head that takes longer than all
 // arithmetic. Method: a task processes one tile of queries at a time. The register tile of matmul.h computes the tile's
 // scores against two vectors of keys, applies the inner epilogue in registers, keeps the maximum of each row and stores
 // the scores to scratch. Each score then becomes a weight (its exponential), which is multiplied with the values; the
-// result is divided by the sum of the weights. Where the values have fewer columns than half a vector, the lanes of the
+// result is divided by the sum of the weights. If the values have fewer columns than half a vector, the lanes of the
 // second product are keys, since columns would leave most of a vector empty, and the weights stay in registers. A task
-// reads all its data, packed keys and values included, from cache. The sizes alone fix the order of each sum. Limits:
-// depth at most 384. A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The
-// result is divided by the sum of exponentials, not each weight: values above FLT_MAX / number of keys overflow. Bound
-// by: vector instructions (21 a score with four features a head, nine of them for the exponential), then biases and
-// masks, which come from further away than the scores; otherwise FMA throughput.
+// reads all its data, packed keys and values included, from cache. Only the sizes fix the order of each sum. Limits:
+// depth at most 384. A row of scores that is all -inf, or has a NaN or +inf, gives NaN, as Softmax does. The result is
+// divided by the sum of exponentials, not each weight: values above FLT_MAX / number of keys overflow. Bound by: vector
+// instructions (21 a score with four features a head, nine of them for the exponential), then biases and masks, which
+// come from further away than the scores; otherwise FMA throughput.
 #pragma once
 
 #include "kernels/cpu/attention/attention_geometry.h"
@@ -36,8 +36,8 @@ struct AttentionArguments {
   MatrixView output_view;  // column_stride is 1
 };
 
-// `narrow_columns`: the columns of a value where they are known and at most half a vector, else 0.
-// The storage types are those of the operands; arithmetic, scores and weights are float.
+// `narrow_columns`: the columns of a value if they are known and at most half a vector, else 0. The storage types are
+// those of the operands; arithmetic, scores and weights are float.
 template <int64_t narrow_columns, class Input, class Output, class Epilogues>
 class Attention {
  public:
@@ -152,7 +152,7 @@ class Attention {
     const MatrixView& view = arguments.query_view;
     detail::copy_rows(task.queries + row * view.row_stride, view.row_stride, view.column_stride, rows,
                       arguments.sizes.depth, task.packed_queries, row_stride);
-    // What a tile has too many computes with zeros.
+    // The surplus rows of a tile compute with zeros.
     for (int64_t i = rows; i < tile_rows; ++i)
       for (int64_t k = 0; k < arguments.sizes.depth; ++k) task.packed_queries[i * row_stride + k] = 0.0f;
     float largest[tile_rows];
@@ -166,7 +166,7 @@ class Attention {
     }
   }
 
-  // The scores of the tile behind their epilogue, -inf past the last key, and the largest of each row that is not NaN.
+  // The scores of the tile after their epilogue, -inf past the last key, and the largest of each row that is not NaN.
   template <class ScoreEpilogue>
   static void multiply_keys(const Arguments& arguments, const ScoreEpilogue& epilogue, const Task& task, int64_t row,
                             int64_t rows, float* largest) {

@@ -1,4 +1,4 @@
-// What the compiler and attention.h must agree on.
+// The contract of the compiler and attention.h.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -37,7 +37,7 @@ struct AttentionGeometry {
 
 constexpr AttentionGeometry attention_geometry(int target_lanes, const AttentionSizes& sizes, bool has_narrow_values) {
   // Each task packs all keys and values; that is small against the scores of four tiles. Matrices of the batch share a
-  // task where rereading their keys and values for each tile takes less than rereading a bias of the scores.
+  // task if rereading their keys and values for each tile takes less than rereading a bias of the scores.
   constexpr int64_t wished_tasks = 48, least_tiles = 4, most_packed_floats = 64 * 1024;
   AttentionGeometry geometry{};
   geometry.tile_queries = machine::vector_unit(target_lanes).tile_rows();

@@ -8,14 +8,14 @@
 // many as half the kernel, can lie outside the input row: only these are tested, and they read zeros. The taps' order
 // is the order of each sum. In groups of m channels each element serves m times: its lanes are permuted within the
 // group so that every channel meets each member once, and multiplied with that member's taps. Bytes become floats as
-// they are loaded, and so do their weights; the sums of whole numbers are exact. Of floats whose channels fill half a
-// block or a quarter, a vector holds two or four voxels: part p of a tile's vectors is the outputs after those of part
+// they are loaded, and so do their weights; the sums of whole numbers are exact. If channels of floats fill half a
+// block or a quarter, a vector holds two or four voxels. Part p of a tile's vectors is the outputs after those of part
 // p - 1, its elements are joined from as many loads, and every part has the taps. Limits: kernels wider than nine (with
-// 16 registers five) load an element for each tap, as do tiles of which more columns lie outside; with a stride or 16
-// registers a vector holds one voxel. Bound by: FMA throughput while the planes of a band stay in the second-level
-// cache, with half a block by that cache, of whose lines half is read in vain; with a Swish epilogue equally by
-// arithmetic there. Of the peak, 16 channels 7x7x7 reach 0.9, eight on rows of 64 voxels 0.55 (one voxel to a vector
-// and an element a tap: 0.39 and 0.16), 3x3x3 0.7.
+// 16 registers five) load an element for each tap, as do tiles with more columns outside; with a stride or 16 registers
+// a vector holds one voxel. Bound by: FMA throughput while the planes of a band stay in the second-level cache, with
+// half a block by that cache, of whose lines half is read in vain; with a Swish epilogue equally by arithmetic there.
+// Measured shares of the peak: 16 channels 7x7x7 reach 0.9, eight on rows of 64 voxels 0.55 (one voxel to a vector and
+// an element a tap: 0.39 and 0.16), 3x3x3 0.7.
 #pragma once
 
 #include "kernels/cpu/conv/conv_depthwise_rows.h"
@@ -23,7 +23,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Of bytes the arguments are ByteConvArguments with weights of float, and the epilogue begins with an int32.
+// For bytes the arguments are ByteConvArguments with weights of float, and the epilogue begins with an int32.
 template <class Input, class Output>
 struct DepthwiseArguments {
   using type = ConvArguments<Input, Output>;
@@ -84,7 +84,7 @@ class DepthwiseConvolution {
   static constexpr int64_t columns = (outputs - 1) * shape.stride.w + (shape.kernel.w - 1) * shape.dilation.w + 1;
 
   // `parts` vectors' worth of outputs, part p of a vector being `outputs` after part p - 1. Returns how many outputs it
-  // has computed: where too many columns lie outside the row, those of a smaller tile.
+  // has computed: if too many columns lie outside the row, those of a smaller tile.
   template <int outputs, int parts>
   [[gnu::always_inline]] static int64_t run_tile(const Arguments& arguments, const Epilogue& epilogue,
                                                  const Position& first) {
@@ -134,8 +134,8 @@ class DepthwiseConvolution {
     }
   }
 
-  // What the same outputs of the next plane will be first to read: with stride a band has few rows of outputs for its
-  // rows of input, and these are too few at a place for the processor to fetch them ahead by itself.
+  // The first inputs that the same outputs of the next plane will read. With stride a band has few rows of outputs for
+  // its rows of input, and these are too few at a place for the processor to fetch them ahead by itself.
   template <int outputs>
   [[gnu::always_inline]] static void fetch_next_plane(const Arguments& arguments, const Position& first,
                                                       const Axes& origin) {
@@ -202,7 +202,7 @@ class DepthwiseConvolution {
       }
   }
 
-  // What is read outside of a row: zero, of bytes the zero point.
+  // The value read outside of a row: zero, for bytes the zero point.
   struct Padding {
     alignas(64) static constexpr Input zeros[lanes] = {};
     Input zero_points[is_of_bytes ? lanes : 1];

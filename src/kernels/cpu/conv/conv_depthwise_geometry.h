@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and the depthwise convolution kernel (conv_depthwise.h) must agree on.
+// The contract of the compiler, the weight packer and the depthwise convolution kernel (conv_depthwise.h).
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -12,14 +12,14 @@ constexpr bool depthwise_supports(const ConvShape& shape, int vector_lanes) {
   return shape.output_channels == shape.input_channels && members < vector_lanes && vector_lanes % members == 0;
 }
 
-// How many voxels a vector holds: a block of which half or a quarter would do is computed two or four voxels at a time.
-// With a stride, or with 16 registers, a tile's elements would not fit these.
+// How many voxels a vector holds: a block with channels in only a half or a quarter is computed two or four voxels at a
+// time. With a stride, or with 16 registers, a tile's elements would not fit these.
 constexpr int depthwise_voxels(const ConvShape& shape, int vector_lanes) {
   if (shape.stride.w > 1 || !machine::vector_unit(vector_lanes).has_many_registers()) return 1;
   return shape.output_channels * 4 <= vector_lanes ? 4 : shape.output_channels * 2 <= vector_lanes ? 2 : 1;
 }
 
-// Of bytes, whose sums of whole numbers are floats: these hold them up to 2^24.
+// For bytes, whose sums of whole numbers are floats: these hold them up to 2^24.
 constexpr bool depthwise_supports_bytes(const ConvShape& shape, int vector_lanes) {
   constexpr int64_t most_products = (1 << 24) / (255 * 128);
   return depthwise_supports(shape, vector_lanes) &&
@@ -47,7 +47,7 @@ struct DepthwisePacking {
 };
 
 // A task computes a band of output rows of one channel block, plane after plane. As many input planes as the kernel is
-// deep stay in the first-level cache, so each is read once per band; where a single row does not fit there, the band's
+// deep stay in the first-level cache, so each is read once per band; if a single row does not fit there, the band's
 // rows stay in the second-level cache.
 struct DepthwiseGeometry {
   int64_t band_rows, bands;

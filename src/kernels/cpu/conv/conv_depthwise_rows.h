@@ -1,5 +1,5 @@
-// What the depthwise kernels of floats and of bytes share: tasks are rows of outputs, a row is tiles of neighbouring
-// outputs, and the sums of a tile go through the epilogue.
+// The shared parts of the depthwise kernels of floats and of bytes: tasks are rows of outputs, a row is tiles of
+// neighbouring outputs, and the sums of a tile go through the epilogue.
 #pragma once
 
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"

@@ -5,20 +5,20 @@
 // For each input channel the kernel loads the tile's weights and broadcasts one input element of each voxel, so each
 // loaded element serves as many FMAs as the tile is wide. The voxels of a tile are any neighbours in row-major order: a
 // row need not divide by the tile, and small maps (7x7, 4x4x4) lose nothing. Each voxel has its own input pointer per
-// tap; where the tap is padding the pointer is to zeros, and a tap that is padding for the whole tile is skipped. The
+// tap; if the tap is padding the pointer is to zeros, and a tap that is padding for the whole tile is skipped. The
 // input is not padded and not copied, except a 1x1x1 kernel's tile whose voxels are not contiguous. Two kinds of kernel
-// have a second loop, for the tiles of a row that are inside it with all taps, where one pointer serves all voxels:
-// kernels of one tap, and kernels whose extents are run-time values (the parts of a transposed convolution). Cache: a
-// task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay there for
-// one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a part of
-// the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice as
-// fast. The shape alone fixes the order of each sum. Groups may begin and end inside of a block: a tile broadcasts the
-// channels of its own group alone, so that no infinity or NaN of another reaches it, its vectors begin with the group's
-// first output wherever that lies, and what is stored of a block that groups share are the lanes of its own.
+// have a second loop, for the tiles of a row that are inside it with all taps, so that one pointer serves all voxels.
+// These are kernels of one tap, and kernels whose extents are run-time values (the parts of a transposed convolution).
+// Cache: a task sweeps a range of voxels; the weights of as many input blocks as fit half the second-level cache stay
+// there for one sweep (a "pass"), and partial sums wait in scratch between passes. During a pass each tile prefetches a
+// part of the next pass's weights, or after a chunk's last pass of the next chunk's: 7x7 maps of 512 channels run twice
+// as fast. Only the shape fixes the order of each sum. Groups may begin and end inside of a block. A tile broadcasts
+// only the channels of its own group, so that no infinity or NaN of another reaches it. Its vectors begin with the
+// group's first output wherever that lies. In a block that groups share only the lanes of its own group are stored.
 //
 // Limits: weights are constant and float; pairs need groups of whole blocks; groups of few outputs leave lanes empty.
-// Bound by: FMA throughput with two or three blocks (the tile alone reaches 99% of peak for both instruction sets); by
-// loads with a single output block (78%).
+// Bound by: FMA throughput with two or three blocks (the tile by itself reaches 99% of peak for both instruction sets);
+// by loads with a single output block (78%).
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
@@ -108,7 +108,7 @@ class DirectConvolution {
                                                                          : blocks == 2 ? 6
                                                                                        : 4);
 
-  // Where the taps of a tile's voxels read.
+  // The inputs that the taps of a tile's voxels read.
   struct Tile {
     vec_int64 input_offset;  // of each voxel's first tap, in elements from the start of a channel block; may lie in the
                              // padding
@@ -221,8 +221,8 @@ class DirectConvolution {
     return false;
   }
 
-  // What a tile fetches of the next pass's weights with each tap, so that the first tile of that pass need not wait for
-  // every line of them: so many vectors, so many elements after the tap's own.
+  // The part of the next pass's weights that a tile fetches with each tap, so that the first tile of that pass need not
+  // wait for every line of them: so many vectors, so many elements after the tap's own.
   struct Prefetch {
     int64_t distance, vectors;
   };
@@ -290,7 +290,7 @@ class DirectConvolution {
     constexpr operator int64_t() const { return value; }  // NOLINT
   };
 
-  // Input channels that one iteration multiplies of a block with so many: all where that pays.
+  // Input channels that one iteration multiplies of a block with so many: all if that pays.
   template <class Depth>
   static constexpr int64_t step_of = packing.reduction_step();
   template <int64_t depth>
@@ -724,7 +724,7 @@ class DirectConvolution {
     return position;
   }
 
-  // What is stored of an accumulator: the channels that pad the last block are zero.
+  // The stored value of an accumulator: the channels that pad the last block are zero.
   [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
     const vec value = epilogue(accumulator, position);
     if constexpr (shape.output_channels % lanes != 0 && !requires { Epilogue::stores_itself; })

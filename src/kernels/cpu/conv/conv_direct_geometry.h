@@ -26,9 +26,9 @@ constexpr int64_t greatest_common_divisor(int64_t a, int64_t b) {
 // chunk][lane]. With `element_channels` = 2 an element is a pair of bfloat16, the weights of two neighbouring input
 // channels; "input channel" then counts pairs. The outputs of a group are cut into blocks from its first one on,
 // wherever that lies in a block of the tensor. A chunk is what one register tile computes: two output blocks, but three
-// for the last chunk of an odd number, or one when there is only one. The inputs of a group are cut where the tensor's
-// blocks begin: the first and the last "input block" may hold few of its channels. Of one group the last input block
-// has its channels rounded up to `reduction_step`, not to `lanes`. Padding is zero.
+// for the last chunk of an odd number, or one when there is only one. The inputs of a group are cut at the begins of
+// the tensor's blocks: the first and the last "input block" may hold few of its channels. With a single group the last
+// input block has its channels rounded up to `reduction_step`, not to `lanes`. Padding is zero.
 struct DirectPacking {
   ConvShape shape;
   int lanes;
@@ -48,7 +48,7 @@ struct DirectPacking {
     const int64_t most = smaller(4, block_depth());
     return shares_input_blocks() ? greatest_common_divisor(shape.group_input_channels(), most) : most;
   }
-  // Of a group; the last of those that lie more favourably hold nothing.
+  // The input blocks of a group; groups that lie more favourably leave the last ones empty.
   constexpr int64_t input_blocks() const {
     const int64_t channels = shape.group_input_channels();
     const int64_t worst_lane = shares_input_blocks() ? input_lanes - greatest_common_divisor(channels, input_lanes) : 0;
@@ -80,7 +80,7 @@ struct DirectPacking {
     const int64_t channels = shape.group_input_channels() - input_block * input_lanes;
     return smaller(block_depth(), round_up(divide_up(channels, element_channels), reduction_step()));
   }
-  // Where no block is shared, all groups have the same.
+  // If no block is shared, all groups have the same.
   constexpr int64_t depth(int64_t input_block) const { return depth(0, input_block); }
   constexpr int64_t total_depth() const {
     return shares_input_blocks() ? shape.group_input_channels()

@@ -1,8 +1,8 @@
-// A convolution and the max pool behind it in one kernel, for windows that do not overlap. The convolution's output is
-// never in memory: C3D's first layer would write 51 MB, of which the pool keeps a quarter.
+// A convolution and the max pool after it in one kernel, for windows that do not overlap. The convolution's output is
+// never in memory: C3D's first layer would write 51 MB, and the pool keeps a quarter of that.
 //
 // Problem: p[n, c, z] = outer(max over k of inner(y[n, c, z * window + k])), y a convolution that nothing else reads, k
-// within the window and y. Method: the convolution's kernel gets a pooling epilogue. Where the sums of some windows are
+// within the window and y. Method: the convolution's kernel gets a pooling epilogue. When the sums of some windows are
 // in scratch, the kernel passes it one window after another, and the maximum of a window stays in registers. Voxels
 // that belong to no window are dropped. A NaN is the maximum, as in pooling.h.
 //
@@ -30,7 +30,7 @@ struct MaximumOfWindows {
   Axes pooled;
 
   // Stores the pool's output for the window that begins at voxel `first`. `sum_at` gives a voxel's sum by its index in
-  // the window. `sum_directly` gives it by position, recomputed: used where a sum is NaN or infinite.
+  // the window. `sum_directly` gives it by position, recomputed: used if a sum is NaN or infinite.
   template <class SumAt, class SumDirectly>
   [[gnu::always_inline]] void pool(const Position& first, const SumAt& sum_at, const SumDirectly& sum_directly) const {
     const Axes to{quotient<window.d>(first.d), quotient<window.h>(first.h), quotient<window.w>(first.w)};
@@ -46,7 +46,7 @@ struct MaximumOfWindows {
     store(voxel, value);
   }
 
-  // `most`: the last place in the window. A voxel behind it counts as the one there, which changes no maximum.
+  // `most`: the last place in the window. A voxel after it counts as the one there, which changes no maximum.
   template <class SumAt, class SumDirectly>
   [[gnu::always_inline]] vec maximum_of(const Position& first, const Axes& most, const SumAt& sum_at,
                                         const SumDirectly& sum_directly) const {
@@ -62,7 +62,7 @@ struct MaximumOfWindows {
     vec sums[voxels], total = splat(0.0f);
 #pragma clang loop unroll(full)
     for (int i = 0; i < voxels; ++i) total += sums[i] = sum_at(place(i));
-    // Where a voxel is not finite the total is not.
+    // If a voxel is not finite the total is not.
     if (!all_finite(total)) [[unlikely]] {
       vec exact[voxels];
 #pragma clang loop unroll(full)
@@ -79,7 +79,7 @@ struct MaximumOfWindows {
     return largest;
   }
 
-  // The quotient of a number that is not negative: a shift where the divisor is a power of two.
+  // The quotient of a number that is not negative: a shift if the divisor is a power of two.
   template <int64_t divisor>
   [[gnu::always_inline]] static int64_t quotient(int64_t number) {
     return static_cast<int64_t>(static_cast<uint64_t>(number) / static_cast<uint64_t>(divisor));

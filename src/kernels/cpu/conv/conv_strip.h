@@ -4,8 +4,8 @@
 // task copies what it reads into scratch, [block of channels][phase d, h, w][plane][row][column][channels of a block].
 // Padding is written out, and strides are taken apart into phases. Voxels are counted through columns, rows and planes
 // (flat voxels), so that each tap is one distance, and a tile is consecutive flat voxels wherever rows end. `row_pitch`
-// is the distance of rows: where padding ends one row and begins the next, both share it. Outputs in the gaps between
-// rows are computed and dropped. Limits: one group; the copy reads each plane of the input once a task.
+// is the distance of rows: padding that ends one row and begins the next is shared. Outputs in the gaps between rows
+// are computed and dropped. Limits: one group; the copy reads each plane of the input once a task.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -26,12 +26,12 @@ struct StripAxis {
   constexpr int64_t extent(int64_t outputs) const { return outputs + shift(kernel - 1); }
 };
 
-// What a kernel asks of its strips.
+// A kernel's demands on its strips.
 struct StripDemand {
   int64_t input_blocks, voxel_bytes;  // blocks of channels, and bytes of a voxel in one of them
-  int64_t strip_bytes;                // of a strip at most, where one row of outputs fits
+  int64_t strip_bytes;                // of a strip at most, if one row of outputs fits
   int64_t group_voxels;               // flat voxels that the kernel computes at once
-  int64_t wished_strips;              // of all images, where they are large enough
+  int64_t wished_strips;              // of all images, if they are large enough
 };
 
 // A task computes all channels of `planes` output planes by `rows` rows of one image.
@@ -80,7 +80,7 @@ constexpr StripGeometry strip_geometry(const ConvShape& shape, const StripDemand
   return result;
 }
 
-// Where weights are many each strip would read them once more: then strips are few, and tasks share the units of output
+// With many weights each strip would read them once more: then strips are few, and tasks share the units of output
 // channels of a strip out among them.
 struct OutputSplits {
   int64_t units, splits;  // of a task, and of a strip
@@ -111,8 +111,8 @@ struct Strip {
             smaller(geometry.planes, sizes.output.d - plane), smaller(geometry.rows, sizes.output.h - row)};
   }
 
-  // Calls copy(block, first, is_inside, voxel) for each row of the strip: its first element lies at `first` of the
-  // input, whose plane and row are inside of it or not, and goes to `voxel` of the strip; row_pitch elements follow,
+  // Calls copy(block, first, is_inside, voxel) for each row of the strip. Its first element lies at `first` of the
+  // input, whose plane and row are inside of it or not, and goes to `voxel` of the strip. row_pitch elements follow,
   // each a stride further.
   template <class Copy>
   static void for_each_row(const StripGeometry& geometry, const ConvSizes& sizes, const Task& task, int64_t blocks,
@@ -152,7 +152,7 @@ struct Strip {
            h.shift(kh) * geometry.row_pitch + w.shift(kw);
   }
 
-  // Where a block of channels lies, which has that many.
+  // The offset of a block with that many channels.
   [[gnu::always_inline]] static int64_t offset(const BlockedView& view, int64_t batch, int64_t block, const Axes& at,
                                                int64_t channels) {
     return batch * view.batch_stride + block * view.channel_block_stride + at.d * view.d_stride + at.h * view.h_stride +

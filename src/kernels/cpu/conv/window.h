@@ -35,7 +35,7 @@ struct InputRow {
   [[gnu::always_inline]] auto operator[](int64_t i) const { return load(address(i)); }
 };
 
-// ---- several voxels to a vector: of a block of which few channels are in use, part p of a vector is those of voxel p
+// ---- several voxels to a vector: in a block with few channels in use, part p of a vector is those of voxel p
 
 namespace detail {
 

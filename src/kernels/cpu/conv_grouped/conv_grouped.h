@@ -1,17 +1,17 @@
 // Convolution and transposed convolution in groups of few outputs, on NCHWc: any kernel, stride, dilation and begin
 // pads, ranks 1 to 3, with any number of inputs and outputs a group: depthwise transposed, depth multipliers, 3 -> 5.
 //
-// Problem: y[n, o, z] = epilogue(sum over i, k of x[n, group(o) * inputs + i, z * stride - pad + k * dilation] *
-// w[o, i, k]), or its transpose. A group fills few lanes of a vector, and begins wherever the one before ends. Method:
-// a vector is a block of the output, whatever groups it meets: lane by lane its input number i is a channel of the
-// lane's own group. They are gathered from the one, two or more blocks that hold them by a permutation of each, so that
-// no lane reads another group and no infinity or NaN crosses; where a group fills a vector they are one broadcast. A
-// register tile is up to 16 outputs of one row that read the same taps: of a transposed convolution every stride-th.
-// For each row of the kernel and each input number its taps are loaded once, and each column that the tile reads is
-// gathered once and serves all outputs and taps that meet in it. Rows of the kernel in the padding are skipped; only
-// the first and last columns of a tile can lie outside of the input row, and are zeros there.
+// Problem: y[n, o, z] = epilogue(sum over i, k of x[n, group(o) * inputs + i, z * stride - pad + k * dilation] * w[o,
+// i, k]), or its transpose. A group fills few lanes of a vector, and begins wherever the one before ends. Method: a
+// vector is a block of the output, whatever groups it meets: lane by lane its input number i is a channel of the lane's
+// own group. They are gathered from the one, two or more blocks that hold them by a permutation of each, so that no
+// lane reads another group and no infinity or NaN crosses. If a group fills a vector they are one broadcast. A register
+// tile is up to 16 outputs of one row that read the same taps: of a transposed convolution every stride-th. For each
+// row of the kernel and each input number its taps are loaded once, and each column that the tile reads is gathered
+// once and serves all outputs and taps that meet in it. Rows of the kernel in the padding are skipped; only the first
+// and last columns of a tile can lie outside of the input row, and are zeros there.
 //
-// Limits: fewer outputs a group than two vectors have lanes (grouped_supports). Of kernels wider than five (AVX2:
+// Limits: fewer outputs a group than two vectors have lanes (grouped_supports). With kernels wider than five (AVX2:
 // three) the columns go through a row of vectors in the first-level cache; taps that are far apart are gathered one by
 // one. Bound by: FMA throughput and the permutations, one for each column and block; without a permutation (depthwise
 // transposed) by writing the output.
@@ -85,7 +85,7 @@ class GroupedConvolution {
   static constexpr int64_t edge_columns = ((width.most_taps() - 1) * tap_distance + 1) / 2;
   static constexpr int64_t any_column = -1;
 
-  // What the tiles of a row of outputs share.
+  // The data that the tiles of a row of outputs share.
   struct Row {
     Position first;
     GroupedTaps d, h, w;              // of w all taps of the phase's first output
@@ -119,7 +119,7 @@ class GroupedConvolution {
     }
   }
 
-  // Computes outputs of a row's phase from number `done` on, of which so many are left; returns how many.
+  // Computes outputs of a row's phase from number `done` on, with so many left; returns how many.
   template <int64_t outputs>
   static int64_t run_largest_tile(const Arguments& arguments, const Epilogue& epilogue, const Row& row, int64_t phase,
                                   int64_t done, int64_t left) {
@@ -218,7 +218,7 @@ class GroupedConvolution {
         const vec_mask* first_inputs = &row.first_inputs;
         hide_origin(first_inputs, line);  // else they would be kept, in a register or on the stack
         const vec_mask lane_of_input = *first_inputs + static_cast<int32_t>(input - block * lanes);
-        order = lane_of_input;  // of which a permutation looks at the lowest bits
+        order = lane_of_input;  // a permutation looks at the lowest bits
         blocks = lane_of_input >> std::countr_zero(static_cast<unsigned>(lanes));
       }
     }
@@ -239,7 +239,7 @@ class GroupedConvolution {
     [[gnu::always_inline]] vec gathered(const Input* source) const {
       vec value = permute(load(source), order);
       if constexpr (packing.has_few_sources()) {
-        // What no lane wants is loaded from a block that is there.
+        // A block that no lane wants is loaded from one that is there.
 #pragma clang loop unroll(full)
         for (int64_t i = 1; i < most_sources; ++i) value = with_block(i, smaller(i, count - 1), source, value);
       } else {
@@ -249,7 +249,7 @@ class GroupedConvolution {
       return value;
     }
 
-    // The lanes of a block, which is loaded from another one where no lane wants it.
+    // The lanes of a block, which is loaded from another one if no lane wants it.
     [[gnu::always_inline]] vec with_block(int64_t block, int64_t loaded, const Input* source, vec value) const {
       return select(blocks == static_cast<int32_t>(block), permute(load(source + loaded * block_stride), order), value);
     }

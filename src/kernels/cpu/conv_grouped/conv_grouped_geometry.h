@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and the kernel for groups of few channels (conv_grouped.h) must agree on.
+// The contract of the compiler, the weight packer and the kernel for groups of few channels (conv_grouped.h).
 #pragma once
 
 #include "kernels/cpu/conv_transpose/conv_transpose_geometry.h"

@@ -5,11 +5,11 @@
 // before a tap takes one. Method: four neighbouring voxels of a row are a vector of bytes. One permutation (VPERMB; two
 // without AVX512_VBMI) puts the four bytes of each channel into one lane, and a product of quads (int8_quads.h)
 // multiplies them with up to four taps of the row. A register tile is up to ten outputs of a row, each with a vector of
-// its own. Signed bytes count 128 more. The zero point's products are taken off where a row of outputs begins: they are
-// the sum of the weights of those kernel rows that lie inside the input. Voxels outside of an input row read the zero
-// point: only the first and last outputs of a tile can meet these, and only they load by masks.
+// its own. Signed bytes count 128 more. The zero point's products are taken off at the begin of a row of outputs: they
+// are the sum of the weights of those kernel rows that lie inside the input. Voxels outside of an input row read the
+// zero point: only the first and last outputs of a tile can meet these, and only they load by masks.
 //
-// Limits: with AVX2, and without VNNI, it is slower than by floats. Bound by: loads of 64 bytes, of which three in four
+// Limits: with AVX2, and without VNNI, it is slower than by floats. Bound by: loads of 64 bytes; three in four of them
 // cross a cache line, then by products; with few taps by the epilogue.
 #pragma once
 
@@ -27,7 +27,7 @@ struct ByteOrder {
   typedef char Bytes __attribute__((vector_size(4 * lanes)));
   alignas(4 * lanes) char places[4 * lanes];
 
-  // Of four vectors of channels, or of 16 bytes of them: byte `part` of channel i stands at 4 * i + part.
+  // For four vectors of channels, or for 16 bytes of them: byte `part` of channel i stands at 4 * i + part.
   explicit constexpr ByteOrder(int channels) : places{} {
     for (int i = 0; i < 4 * lanes; ++i) places[i] = static_cast<char>(i % 4 * channels + i % (4 * channels) / 4);
   }
@@ -35,7 +35,7 @@ struct ByteOrder {
 };
 inline constexpr ByteOrder order_of_all(lanes), order_of_parts(4);
 
-// Of four voxels one after another, each `lanes` bytes: the four bytes of each channel in its lane.
+// For four voxels one after another, each `lanes` bytes: the four bytes of each channel in its lane.
 [[gnu::always_inline]] inline vec_int32 quads_of_voxels(vec_int32 voxels) {
   using Bytes = ByteOrder::Bytes;
 #if defined(__AVX512VBMI__)
@@ -146,7 +146,7 @@ class DepthwiseInt8Convolution {
   template <int outputs>
   static constexpr int64_t columns = (outputs - 1) * shape.stride.w + shape.kernel.w;
 
-  // Returns how many outputs it has computed: where too many columns lie outside the row, those of a smaller tile.
+  // Returns how many outputs it has computed: if too many columns lie outside the row, those of a smaller tile.
   template <int outputs>
   [[gnu::always_inline]] static int64_t run_tile(const Arguments& arguments, const Epilogue& epilogue, const Row& row,
                                                  const Position& first) {
@@ -169,7 +169,7 @@ class DepthwiseInt8Convolution {
     compute_tile<outputs, any_column>(arguments, epilogue, row, first);
   }
 
-  // Whether a quad of an output may reach out of the row, where the tile's first and last `edge` columns may.
+  // Whether a quad of an output may reach out of the row, if the tile's first and last `edge` columns may.
   template <int outputs, int64_t edge>
   static constexpr bool may_be_outside(int64_t output, int64_t quad) {
     const int64_t first = output * shape.stride.w + 4 * quad;

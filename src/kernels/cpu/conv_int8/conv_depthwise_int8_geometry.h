@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and conv_depthwise_int8.h must agree on. Tasks are those of conv_depthwise.h.
+// The contract of the compiler, the weight packer and conv_depthwise_int8.h. Tasks are those of conv_depthwise.h.
 #pragma once
 
 #include "kernels/cpu/conv/conv_depthwise_geometry.h"
@@ -22,7 +22,7 @@ struct DepthwiseInt8Packing {
   constexpr int64_t row_bytes() const { return (1 + quads()) * vector_bytes(); }
   constexpr int64_t block_bytes() const { return shape.kernel.d * shape.kernel.h * row_bytes(); }
   constexpr int64_t size() const { return divide_up(shape.output_channels, lanes) * block_bytes(); }
-  // Of the sum of row `row` of a channel's taps, numbered in row-major order.
+  // The offset of the sum of row `row` of a channel's taps, numbered in row-major order.
   constexpr int64_t sum_offset(int64_t channel, int64_t row) const {
     return channel / lanes * block_bytes() + row * row_bytes() + channel % lanes * 4;
   }

@@ -4,13 +4,13 @@
 // Problem: y = sum (x - zero point) * w over uint8 or int8 inputs and int8 weights, as QLinearConv and ConvInteger have
 // it; padding is the zero point. Method: a task copies what it reads into a strip (conv_strip.h) as unsigned bytes (an
 // int8 is 128 more), with the zero point as padding. A register tile is 12 flat voxels by two blocks of outputs (4 by
-// two with AVX2): for each quad of input channels one load of each block's weights, and a broadcast of each voxel's
-// four bytes, which both blocks share (int8_quads.h). Planes of taps that read padding alone are left out: a third of
-// the products of two planes. The sum of the zero point's products is a constant of the output channel and the plane of
-// taps, with which the sums begin. Groups that meet in a block of outputs share its products: each reads the quads of
-// all, with weights of zero for the others'. The epilogue sees integers (integers.h).
+// two with AVX2). For each quad of input channels there is one load of each block's weights, and a broadcast of each
+// voxel's four bytes, which both blocks share (int8_quads.h). Planes of taps that read only padding are left out: a
+// third of the products of two planes. The sum of the zero point's products is a constant of the output channel and the
+// plane of taps, with which the sums begin. Groups that meet in a block of outputs share its products: each reads the
+// quads of all, with weights of zero for the others'. The epilogue sees integers (integers.h).
 //
-// Limits: outputs in the gaps between rows are computed and dropped, and so are the voxels behind the last row. Bound
+// Limits: outputs in the gaps between rows are computed and dropped, and so are the voxels after the last row. Bound
 // by: products, one VPDPBUSD for 64 of them; by the broadcasts with one block of outputs; by the copy with few outputs.
 #pragma once
 
@@ -62,7 +62,7 @@ class Int8Convolution {
                          copy_row(arguments, task, block, first, is_inside, geometry.row_pitch, padding,
                                   strip + at * lanes);
                        });
-    // What the last tile reads behind the last voxel.
+    // The voxels past the last one that the last tile reads.
     const int64_t end = packing.input_blocks() * geometry.block_pitch;
     __builtin_memset(strip + end * lanes, padding, static_cast<size_t>((geometry.strip_voxels - end) * lanes));
   }

@@ -59,13 +59,13 @@ struct Int8Packing {
     return first_block(chunk) * vector_bytes() * (shape.kernel.d + steps());
   }
   constexpr int64_t size() const { return output_blocks() * vector_bytes() * (shape.kernel.d + steps()); }
-  // Of the start of an output channel's sum over a plane of taps.
+  // The offset of the start of an output channel's sum over a plane of taps.
   constexpr int64_t start_offset(int64_t output, int64_t kd) const {
     const int64_t block = output / lanes, chunk = block / most_chunk_blocks();
     return chunk_offset(chunk) + (kd * chunk_blocks(chunk) + block - first_block(chunk)) * vector_bytes() +
            output % lanes * 4;
   }
-  // Of the weight of an output channel for an input channel, both counted through all groups.
+  // The offset of the weight of an output channel for an input channel, both counted through all groups.
   constexpr int64_t offset(int64_t output, int64_t input, int64_t tap) const {
     const int64_t block = output / lanes, chunk = block / most_chunk_blocks(), blocks = chunk_blocks(chunk);
     const QuadRange of_block = quads(chunk, input / lanes);

@@ -4,13 +4,13 @@
 // transforms in whole numbers. Inputs are centred (an uint8 is 128 less), so that their transform fits into int16; the
 // weights' transform, times 2 or 24 an axis, does too. Products of pairs of int16 are summed modulo 2^32. The output's
 // transform gives the multiple of the sum: the odd part is divided out by its inverse modulo 2^32, the power of two by
-// an arithmetic shift. The sum is exact where it fits into what that shift leaves, and the compiler asks the weights
+// an arithmetic shift. The sum is exact if it fits into what that shift leaves, and the compiler asks the weights
 // whether each does (int8_winograd_is_exact). Bits are those of conv_int8.
 //
 // A task has a range of tiles. For each depth point it transforms all channels of the input over rows and columns into
-// scratch; then for each chunk of two blocks of output channels it multiplies each point's tiles by the point's
-// weights, a register tile of 12 tiles by two blocks (4 by two with AVX2), transforms the products back and adds them
-// to the tile's planes of outputs. Scratch stays in the second-level cache.
+// scratch. Then for each chunk of two blocks of output channels it multiplies each point's tiles by the point's
+// weights. A register tile of 12 tiles by two blocks (4 by two with AVX2) transforms the products back and adds them to
+// the tile's planes of outputs. Scratch stays in the second-level cache.
 //
 // Bound by: products, half as many an instruction as conv_int8.h's and one sixth of its number with F(2,4,4); with few
 // channels by the transforms. Limits: F(2,4,4) holds for sums below 2^24, as 128 input channels or so give them; tiles
@@ -195,7 +195,7 @@ class Int8WinogradConvolution {
     return tile.d == 1 ? Planes{1, 0, 0, false} : two[point];
   }
 
-  // Where the rows are that a tile reads of a plane: in the input, or copied with their padding.
+  // The rows that a tile reads of a plane: in the input, or copied with their padding.
   struct Rows {
     const Input* row[row_points];
     Input padded[row_points][row_bytes];

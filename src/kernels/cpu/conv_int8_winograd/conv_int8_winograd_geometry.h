@@ -1,8 +1,8 @@
 // Winograd on bytes (conv_int8_winograd.h): its forms, how its weights are packed, and how its work is cut into tasks.
 //
 // The algorithm of Lavin and Gray (Fast Algorithms for Convolutional Neural Networks, 2016), in whole numbers: F(2,3)
-// and F(4,3) with the weights' transform times 2 and times 24, so that the outputs come out as that multiple. What is
-// divided out at the end are 2, or 24 and for all but the first output of four 12.
+// and F(4,3) with the weights' transform times 2 and times 24, so that the outputs come out as that multiple. The
+// divisors at the end are 2, or 24 and for all but the first output of four 12.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"

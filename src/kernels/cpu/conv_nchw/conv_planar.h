@@ -1,11 +1,11 @@
 // Convolution NCHW to NCHW with few channels on both sides (1 to 4).
 //
-// Problem: as in conv_direct.h. In NCHWc a block of three channels is 13 lanes of padding, and the layers behind such a
-// one move and compute that padding too. Method: lanes are neighbouring voxels of a row. A task copies the input rows
-// that it reads to scratch, as the stem does (conv_stem_band.h). A register tile is up to four vectors of a row by all
-// output channels. Each tap of each input channel is one step: the vectors are loaded at the tap's shift and multiplied
-// with one broadcast weight of each output channel. The shape alone fixes the order of each sum. Limits: stride 1 along
-// the width, one group. Bound by: FMA throughput with three and four output channels, by loads with fewer; a row's last
+// Problem: as in conv_direct.h. In NCHWc a block of three channels is 13 lanes of padding, and the layers after it move
+// and compute that padding too. Method: lanes are neighbouring voxels of a row. A task copies the input rows that it
+// reads to scratch, as the stem does (conv_stem_band.h). A register tile is up to four vectors of a row by all output
+// channels. Each tap of each input channel is one step: the vectors are loaded at the tap's shift and multiplied with
+// one broadcast weight of each output channel. Only the shape fixes the order of each sum. Limits: stride 1 along the
+// width, one group. Bound by: FMA throughput with three and four output channels, by loads with fewer; a row's last
 // vector may be partly empty.
 #pragma once
 
@@ -48,7 +48,7 @@ class PlanarConvolution {
     run_rest<most_vectors - 1>(arguments, epilogue, band, h, w);
   }
 
-  // What is left of a row: up to `vectors` of them.
+  // The rest of a row: up to `vectors` of them.
   template <int vectors>
   static void run_rest(const Arguments& arguments, const Epilogue& epilogue, const Band& band, int64_t h, int64_t w) {
     if constexpr (vectors > 0) {

@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and conv_planar.h must agree on.
+// The contract of the compiler, the weight packer and conv_planar.h.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_geometry.h"

@@ -1,7 +1,7 @@
 // Winograd convolution NCHW to NCHW with few input channels: stride 1 along the width, 1 or 2 along depth and height.
 //
 // Problem: as in conv_stem_winograd.h, but with an NCHW output. That kernel's output would need a reorder, and its
-// lanes are output channels: each FMA takes a broadcast input element or a weight vector from memory, and with few
+// lanes are output channels. Each FMA takes a broadcast input element or a weight vector from memory, and with few
 // output channels to share it the input transform is a large part of the time. Method: the same products with
 // neighbours along the width in the lanes, as the transform already has them, and one broadcast weight of each output
 // channel. A register tile is two to four vectors of a row by some output channels, at two points of the height at
@@ -10,9 +10,9 @@
 //
 // Limits: one group, stride 1 along the width, dilation 1 along an axis in pairs. An output that ends as NaN or
 // infinity is summed again by the definition. Bound by: FMA throughput, which is half of the time of a 9x9x1 layer of
-// 16 channels (a sixth is the input transform, the rest what a register tile costs before and after its products); with
-// three taps by that cost. A row's last vector may be partly empty. Kernels of other engines for that layer are direct
-// and cannot pass the peak; this one reaches 1.1 of it, with AVX2 1.0.
+// 16 channels (a sixth is the input transform, the rest what a register tile costs before and after its products). With
+// three taps it is bound by that cost. A row's last vector may be partly empty. Kernels of other engines for that layer
+// are direct and cannot pass the peak; this one reaches 1.1 of it, with AVX2 1.0.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -25,9 +25,9 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 // Compiled with the runtime (conv_planar_winograd_instances.cpp), since a model of one convolution shows its time.
 PlanarWinogradGeometry planar_winograd_geometry_at_run_time(const ConvShape& shape, const ConvSizes& sizes);
 
-// One vector of outputs by the definition. In a Winograd tile a NaN or infinity reaches all outputs, where a direct sum
-// gives it only to those that read it, and values near FLT_MAX overflow in the transforms. `image` is one element of
-// the batch.
+// One vector of outputs by the definition. In a Winograd tile a NaN or infinity reaches all outputs; a direct sum gives
+// it only to those that read it, and values near FLT_MAX overflow in the transforms. `image` is one element of the
+// batch.
 template <class Input>
 [[gnu::noinline, gnu::cold]] vec planar_winograd_sum_directly(const StemWinogradPacking& packing,
                                                               const ConvSizes& sizes, const BlockedView& view,
@@ -45,7 +45,7 @@ template <class Input>
       if (d < 0 || d >= sizes.input.d || h < 0 || h >= sizes.input.h) continue;
       const int64_t begin = larger(0, smaller(lanes, -w)), end = larger(begin, smaller(lanes, sizes.input.w - w));
       const Input* elements = image + channel * view.channel_block_stride + d * view.d_stride + h * view.h_stride + w;
-      // Where there is no element none is multiplied: a weight may be infinite.
+      // An element that does not exist is not multiplied: a weight may be infinite.
       const vec_mask is_inside = first_lanes(end) & ~first_lanes(begin);
       const vec weight = keep_lanes(is_inside, load_splat(weights + packing.plain(output_channel, channel, tap)));
       sum = fma(load_between(elements, begin, end), weight, sum);
@@ -58,7 +58,7 @@ extern template vec planar_winograd_sum_directly<float>(const StemWinogradPackin
                                                         const Axes&);
 
 // `spatial_axes`: of the tensors; the epilogue's position counts these axes from the last. `row_width`: the output's
-// width where it is static, so that only the register tiles it needs are compiled; else 0.
+// width if it is static, so that only the register tiles it needs are compiled; else 0.
 template <ConvShape shape, class Input, class Output, class Epilogue, int spatial_axes, int64_t row_width = 0>
 class PlanarWinogradConvolution {
  public:
@@ -150,7 +150,7 @@ class PlanarWinogradConvolution {
     }
   };
 
-  // Runs the instance for a number of vectors, of which there are `most` in a tile.
+  // Runs the instance for a number of vectors; a tile has `most`.
   template <int channels, int most, int vectors>
   [[gnu::always_inline]] static void run_tile_of(const Tile& tile, const float* weights, int64_t count) {
     if constexpr (planar_winograd_has_tile(shape, row_width, most, vectors, lanes))
@@ -161,7 +161,7 @@ class PlanarWinogradConvolution {
   template <int channels, int vectors>
   [[gnu::noinline]] static void run_tile(const Tile& tile, const float* weights) {
     const bool is_inside = tile.is_inside(vectors);
-    // What the points of the depth so far give.
+    // The sums over the points of the depth so far.
     alignas(64) float partial_sums[depth_outputs][height_outputs][channels * vectors * lanes];
 #pragma clang loop unroll(disable)
     for (int64_t step = 0; step < depth_points; ++step) {
@@ -178,7 +178,7 @@ class PlanarWinogradConvolution {
     }
   }
 
-  // What one point of the depth gives to the rows of outputs.
+  // The products of one point of the depth for the rows of outputs.
   template <int channels, int vectors>
   [[gnu::always_inline]] static void sum_products(const Tile& tile, const float* weights, int64_t point,
                                                   vec (&sums)[2][channels][vectors]) {
@@ -238,7 +238,7 @@ class PlanarWinogradConvolution {
 
   // ---- outputs
 
-  // Prefetches the output lines that a tile of `vectors` vectors from `vector` on will write, where the processor does
+  // Prefetches the output lines that a tile of `vectors` vectors from `vector` on will write, since the processor does
   // not: otherwise the stores wait for each line.
   static void prefetch_outputs(const Task& task, int64_t chunk, int64_t vector, int64_t vectors) {
     const Arguments& arguments = task.arguments;
@@ -266,7 +266,7 @@ class PlanarWinogradConvolution {
   // Stores a plane of a tile from registers, after adding what the earlier points gave. The epilogue is applied to all
   // vectors of a channel before the first is stored: after a store clang would reload the epilogue's operands, which
   // the store might have changed. Everything used here is a local variable for the same reason. Returns false, having
-  // stored nothing, where a sum may not be finite.
+  // stored nothing, if a sum may not be finite.
   template <int channels, int vectors>
   [[gnu::always_inline]] static bool store_plane(const Tile& tile, int64_t plane,
                                                  const float (&so_far)[height_outputs][channels * vectors * lanes],
@@ -278,7 +278,7 @@ class PlanarWinogradConvolution {
     const Epilogue epilogue = tile.task.epilogue;
     Output* const output = tile.task.arguments.output + offset;
     vec sums[height_outputs][channels][vectors];
-    vec total = splat(0.0f);  // not finite where one of them is not
+    vec total = splat(0.0f);  // not finite if one of them is not
 #pragma clang loop unroll(full)
     for (int h = 0; h < height_outputs; ++h)
 #pragma clang loop unroll(full)

@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and conv_planar_winograd.h must agree on.
+// The contract of the compiler, the weight packer and conv_planar_winograd.h.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_winograd_geometry.h"
@@ -56,7 +56,7 @@ constexpr bool planar_winograd_has_tile(const ConvShape& shape, int64_t width, i
   return false;
 }
 
-// The vectors of a row's register tiles where all have as many; else 0.
+// The vectors of a row's register tiles if all have as many; else 0.
 constexpr int64_t planar_winograd_equal_tiles(const ConvShape& shape, int64_t width, int64_t most, int target_lanes) {
   int64_t result = 0;
   for (int64_t vectors = 1; vectors <= most; ++vectors)

@@ -6,7 +6,7 @@
 // tile tests for edges. A register tile is neighbouring voxels of a row by one to three blocks of output channels. Each
 // tap of each channel is one step: one element of each voxel is broadcast and multiplied with the output channels'
 // weights; the elements lie at constant distances from one pointer, so every stride costs the same. Planes and rows
-// inside the padding are skipped. The shape alone fixes the order of each sum. Limits: groups of whole output blocks,
+// inside the padding are skipped. Only the shape fixes the order of each sum. Limits: groups of whole output blocks,
 // any number of input channels per group (has_whole_blocks with input_lanes 1). Bound by: FMA throughput; a row's last
 // tile may be partly empty.
 #pragma once
@@ -21,7 +21,7 @@ template <ConvShape shape, class Input, class Output, class Epilogue>
 class StemConvolution {
  public:
   using Arguments = ConvArguments<Input, Output>;
-  static_assert(has_whole_blocks(shape, lanes, 1), "a group that is no whole number of output blocks");
+  static_assert(has_whole_blocks(shape, lanes, 1), "a group that is not a whole number of output blocks");
 
   static KernelWork work(const ConvSizes& sizes) { return stem_geometry(packing, sizes).work; }
 
@@ -164,7 +164,7 @@ class StemConvolution {
     return position;
   }
 
-  // What is stored of an accumulator: the channels that pad the last block are zero.
+  // The stored value of an accumulator: the channels that pad the last block are zero.
   [[gnu::always_inline]] static vec finished(const Epilogue& epilogue, vec accumulator, const Position& position) {
     const vec value = epilogue(accumulator, position);
     if constexpr (shape.output_channels % lanes != 0)

@@ -1,4 +1,4 @@
-// What the compiler and conv_stem.h must agree on: how a stem's work is cut into tasks, and their scratch.
+// The contract of the compiler and conv_stem.h: how a stem's work is cut into tasks, and their scratch.
 #pragma once
 
 #include "kernels/cpu/conv/conv_direct_geometry.h"
@@ -13,7 +13,7 @@ constexpr int64_t stem_tile(int64_t blocks, int target_lanes) {
 }
 
 // A task computes all channels of a band of rows of one output plane. Its scratch holds the input rows that the band
-// reads as floats [input channel][tap of the depth][row][column], with zeros where a row continues past its ends.
+// reads as floats [input channel][tap of the depth][row][column], with zeros for a row that continues past its ends.
 struct StemGeometry {
   int64_t band_rows;   // of outputs; the last band may have fewer
   int64_t bands;       // of a plane

@@ -6,15 +6,15 @@
 // (conv_stem_winograd_geometry.h); the width is not transformed. Unlike in conv_winograd.h the lanes of the input
 // transform are neighbours along the width, and all output channels share the transformed input: input rows become rows
 // of scratch, one tile of depth and height at a time. A register tile is neighbouring voxels of a row by one or two
-// blocks of output channels, at two points of the height at once: first points 1 and 2, whose sum and difference start
-// the two outputs, then points 0 and 3, which are added to them. The points of the depth are accumulated in scratch.
-// Pieces that read only padding are skipped.
+// blocks of output channels, at two points of the height at once. First points 1 and 2 are taken, whose sum and
+// difference start the two outputs, then points 0 and 3, which are added to them. The points of the depth are
+// accumulated in scratch. Pieces that read only padding are skipped.
 //
 // Limits: one group, dilation 1 along an axis in pairs. The transforms round once more but the sums are shorter: the
 // error is that of a direct sum. An output that ends as NaN or infinity is summed again by the definition. Bound by:
 // FMA throughput with many taps and channels (3x7x7 from 3 to 64 channels: 1.7 times as fast as conv_stem.h, of 2.1
-// that the products allow); with 16 channels by loads, as many as FMAs, and by the transform (9x9x1: 1.2 of 2.25); with
-// three taps by what a register tile costs before and after its few products.
+// that the products allow). With 16 channels it is bound by loads, as many as FMAs, and by the transform (9x9x1: 1.2 of
+// 2.25). With three taps it is bound by what a register tile costs before and after its few products.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_stem_winograd_input.h"
@@ -232,8 +232,8 @@ class StemWinogradConvolution {
         }
   }
 
-  // One output by the definition. In a Winograd tile a NaN or infinity reaches all outputs, where a direct sum gives it
-  // only to those that read it, and values near FLT_MAX overflow in the transforms.
+  // One output by the definition. In a Winograd tile a NaN or infinity reaches all outputs; a direct sum gives it only
+  // to those that read it, and values near FLT_MAX overflow in the transforms.
   [[gnu::noinline, gnu::cold]] static vec sum_directly(const Arguments& arguments, const Position& at) {
     const ConvSizes& sizes = arguments.sizes;
     const BlockedView& view = arguments.input_view;

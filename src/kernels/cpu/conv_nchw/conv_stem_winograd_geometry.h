@@ -1,5 +1,5 @@
-// What the compiler, the weight packer and the kernels conv_stem_winograd.h and conv_planar_winograd.h must agree on:
-// which convolutions they support, the order of the transformed weights, and how the work is cut into tasks.
+// The contract of the compiler, the weight packer and the kernels conv_stem_winograd.h and conv_planar_winograd.h: the
+// supported convolutions, the order of the transformed weights, and how the work is cut into tasks.
 //
 // Along an axis of stride 1 two neighbouring outputs of a filter are y0, y1 = sum of g_k x_k, sum of g_k x_(k+1). Its
 // taps are cut into pieces of three, two or one. Each piece is Winograd's F(2, 3) or F(2, 2), written so that all
@@ -32,7 +32,7 @@ struct StemWinogradTerm {
 struct StemWinogradAxis {
   int64_t kernel, stride, dilation;
 
-  // Products for two outputs, where they come in pairs.
+  // Products for two outputs, if they come in pairs.
   constexpr int64_t paired_products() const {
     int64_t products = 0;
     for (int64_t phase = 0; phase < stride && phase < kernel; ++phase) {
@@ -192,7 +192,7 @@ constexpr int64_t stem_winograd_least_voxels(int64_t blocks, int target_lanes) {
 
 // A task computes all channels of a band of tiles along the height, for one tile of the depth. For one tile after
 // another its scratch holds the input rows, with zeros past their ends, transformed along both axes [input
-// channel][term of the depth][term of the height][column] and along the depth alone; and a row of zeros.
+// channel][term of the depth][term of the height][column] and along only the depth; and a row of zeros.
 struct StemWinogradBands {
   Axes tiles;          // of an image; along the width every voxel is one
   int64_t band_tiles;  // of the height; the last band may have fewer
@@ -228,7 +228,7 @@ constexpr StemWinogradBands stem_winograd_bands(const ConvShape& shape, const Co
   return result;
 }
 
-// Behind the input the scratch holds the partial outputs of one segment of the tile's rows [output of the depth][output
+// After the input the scratch holds the partial outputs of one segment of the tile's rows [output of the depth][output
 // of the height][voxel][output block][lane].
 struct StemWinogradGeometry {
   StemWinogradBands input;

@@ -251,7 +251,7 @@ class StemWinogradInput : public StemWinogradRows<Input> {
   static constexpr int64_t depth_terms = depth.terms(), height_terms = height.terms();
 };
 
-// Where the weights of a point of the depth and a group of points of the height begin in a chunk, in vectors.
+// The begin of the weights of a point of the depth and a group of points of the height in a chunk, in vectors.
 template <StemWinogradPacking packing>
 struct StemWinogradGroupOffsets {
   int64_t of[packing.depth().points()][2];
@@ -270,9 +270,9 @@ struct StemWinogradGroupOffsets {
 template <StemWinogradPacking packing>
 inline constexpr StemWinogradGroupOffsets<packing> stem_winograd_group_offsets{};
 
-// The products of a tile at points 1 and 2 of the height, or at 0 and 3, with a point of the depth: calls
-// add.operator()<points>(row, weights) for each term and tap of the width, where the products of `points` points, one
-// or two, take elements of the row and of the next one. A point has `chunk_lanes` weights; `weights` are the chunk's.
+// The products of a tile at points 1 and 2 of the height, or at 0 and 3, with a point of the depth. Calls
+// add.operator()<points>(row, weights) for each term and tap of the width. The products of `points` points, one or two,
+// take elements of the row and of the next one. A point has `chunk_lanes` weights; `weights` are the chunk's.
 template <StemWinogradPacking packing, bool is_outer_group, int64_t chunk_lanes, class InputTile, class Add>
 [[gnu::always_inline]] inline void for_each_stem_product(const InputTile& input, const float* weights, int64_t point,
                                                          const Add& add) {

@@ -6,11 +6,11 @@
 // in scratch (transpose.h), with zeros past their ends. A register tile is some vectors along a row by all output
 // channels and, in a transposed convolution, by all residues modulo the stride; each element is one chain of FMAs of a
 // shifted vector with a broadcast weight. A residue takes only its own taps. At the end the residues of a row are
-// interleaved, and epilogue and stores go along the output rows. Where a chain would become long, it is summed up after
-// each tap of depth and height; the shape alone fixes the order of each sum. Limits: one group, dilation 1. Bound by:
+// interleaved, and epilogue and stores go along the output rows. If a chain would become long, it is summed up after
+// each tap of depth and height; only the shape fixes the order of each sum. Limits: one group, dilation 1. Bound by:
 // FMA throughput with many channels; a 1x1x1 by memory and the transposition. 3x3x3 with stride 2 from 32 to 3 channels
-// reaches 41% of the peak, where conv_transpose_packed.h has 18%: two fifths of the time are the transposition,
-// repeated for each tap of the depth, and rows of 24 positions fill three quarters of their vectors.
+// reaches 41% of the peak; conv_transpose_packed.h has 18%. Two fifths of the time are the transposition, repeated for
+// each tap of the depth, and rows of 24 positions fill three quarters of their vectors.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -159,7 +159,7 @@ class ConvolutionToRows {
     TapRange planes, rows;
   };
 
-  // What of a range of taps a residue has.
+  // The part of a range of taps that a residue has.
   static TapRange taps_of(const RowsAxis& axis, int64_t residue, const TapRange& inside) {
     const int64_t begin = larger(inside.begin, axis.first_tap(residue));
     return {begin, larger(begin, inside.end)};
@@ -179,7 +179,7 @@ class ConvolutionToRows {
     run_rest<most_vectors - 1>(arguments, epilogue, band, output, column);
   }
 
-  // What is left of a row: up to `vectors` of them.
+  // The rest of a row: up to `vectors` of them.
   template <int vectors>
   static void run_rest(const Arguments& arguments, const Epilogue& epilogue, const Band& band, const OutputRow& output,
                        int64_t column) {

@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and conv_to_rows.h must agree on.
+// The contract of the compiler, the weight packer and conv_to_rows.h.
 #pragma once
 
 #include "kernels/cpu/conv_nchw/conv_planar_geometry.h"
@@ -64,10 +64,10 @@ constexpr bool to_rows_supports(const RowsPacking& packing, int target_lanes) {
          packing.sums() <= machine::vector_unit(target_lanes).registers - 2;
 }
 
-// A task computes all outputs of a band of rows of one plane of positions m, or of a piece of these rows where they are
+// A task computes all outputs of a band of rows of one plane of positions m, or of a piece of these rows if they are
 // long. A pointwise convolution is one row of all voxels, so that its tasks are the same whether the caller says so or
 // not (convolution_call.h). Scratch holds the input that the task reads, as floats [tap of the depth][row][input
-// channel] [column], with zeros where a row continues past its ends.
+// channel] [column], with zeros for a row that continues past its ends.
 struct RowsGeometry {
   Axes size, begin_pads, before;  // of the axes, as RowsAxis has them
   int64_t piece_columns, pieces;  // the last piece, and the last band, may be smaller

@@ -1,18 +1,18 @@
 // Direct convolution by matrix tiles (AMX) on NCHWc: any kernel, stride, dilation and begin pads, ranks 1 to 3, one
-// group; of bfloat16 with sums in float32, of bytes with exact sums in int32, or of float32 as digits of bytes.
+// group. Operands are bfloat16 with sums in float32, bytes with exact sums in int32, or float32 as digits of bytes.
 //
 // Problem: as conv_direct.h, with inputs and weights rounded to bfloat16 or as they are, or as conv_int8.h. Method: a
-// task copies what it reads into a strip (conv_strip.h), where a block of 32 channels of a voxel (64 of bytes) is one
-// line and one row of a tile. Then 16 consecutive flat voxels are a tile, and a tap of a block is one step at a
-// constant distance. Of bfloat16 and bytes six accumulators (96 voxels by 16 outputs) share each load of weights:
-// weights come from the second-level cache at 1 KiB in 96 cycles, voxels from the first. Of digits four accumulators
-// hold the sums of 16 voxels, and weights come at 3 KiB in 128 cycles. Outputs in the gaps between rows are computed
-// and dropped. What leaves the accumulators goes through scratch to the epilogue.
+// task copies what it reads into a strip (conv_strip.h); a block of 32 channels of a voxel (64 of bytes) is one line
+// and one row of a tile. Then 16 consecutive flat voxels are a tile, and a tap of a block is one step at a constant
+// distance. With bfloat16 and bytes six accumulators (96 voxels by 16 outputs) share each load of weights: weights come
+// from the second-level cache at 1 KiB in 96 cycles, voxels from the first. With digits four accumulators hold the sums
+// of 16 voxels, and weights come at 3 KiB in 128 cycles. Outputs in the gaps between rows are computed and dropped. The
+// sums leave the accumulators through scratch to the epilogue.
 //
 // Limits: the copy reads each plane of the input once a task (of digits twice), and the epilogue follows the products
 // instead of running between them. Not measured: no machine with AMX was at hand. Bound by: products of tiles (16
 // cycles each), with few channels by the copy and the epilogue. The method's prototype reached 77 to 83% of the peak
-// with 128 and 256 channels of bfloat16, 64 to 74% with bytes, and 65 to 71% with digits in three passes, where this
+// with 128 and 256 channels of bfloat16, 64 to 74% with bytes, and 65 to 71% with digits in three passes; this kernel
 // has one.
 #pragma once
 
@@ -62,7 +62,7 @@ class TilesConvolution {
   struct Task : Walk::Task {
     Element* strip;
     int64_t digit_stride;  // in elements; all of a digit stand together
-    Sum* sums;  // [set][accumulator][flat voxel of a tile][output of a tile]; the spare store behind the last set
+    Sum* sums;  // [set][accumulator][flat voxel of a tile][output of a tile]; the spare store after the last set
     typename Elements::Scale scale;
 
     int64_t digits() const { return scale.sets * packing.digits(); }
@@ -76,7 +76,7 @@ class TilesConvolution {
                          copy_row(arguments, task, block, first, is_inside, geometry.row_pitch,
                                   task.strip + at * voxel);
                        });
-    // What the last tile reads behind the last voxel.
+    // The voxels past the last one that the last tile reads.
     const int64_t end = packing.input_blocks() * geometry.block_pitch;
     fill(arguments, task, task.strip + end * voxel, (geometry.strip_voxels - end) * voxel);
   }
@@ -105,7 +105,7 @@ class TilesConvolution {
     }
   }
 
-  // A block of the strip consists of vectors of channels, of which the last one may have fewer.
+  // A block of the strip consists of vectors of channels; the last one may have fewer.
   static constexpr int64_t parts = voxel / lanes;
   static int64_t filled_parts(int64_t block) {
     return smaller(parts, divide_up(shape.input_channels, lanes) - block * parts);
@@ -178,7 +178,7 @@ class TilesConvolution {
     });
   }
 
-  // By the definition: flat voxels [begin, end), at most a group. The weights are put together from their digits.
+  // Sums by the definition: flat voxels [begin, end), at most a group. The weights are put together from their digits.
   [[gnu::noinline, gnu::cold]] static void sum_in_float32(const Arguments& arguments, const TilesGeometry& geometry,
                                                           const Task& task, const char* weights, int64_t begin,
                                                           int64_t end) {
@@ -202,7 +202,7 @@ class TilesConvolution {
         }
   }
 
-  // What the outputs of a group read by one tap, where that is no padding.
+  // The input that the outputs of a group read by one tap, if that is not padding.
   struct Reads {
     int64_t count = 0;
     const Input* voxel[packing.group_voxels()];

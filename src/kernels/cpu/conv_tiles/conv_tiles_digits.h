@@ -10,20 +10,20 @@
 // is left out (of three orders the errors were seven times those of a float32 sum). Integers below 2^15 stay exact. The
 // result does not depend on the order of the sums or the number of threads.
 //
-// Error: an input is off by at most 2^-23 of its strip's largest. Where that is far above the usual size, the geometric
-// mean of those that are not zero, what rounding took off an input is three more digits, and the next four orders are
-// nine more products; where it is so far above that these do not suffice, or something is infinite or NaN, the strip is
-// summed in float32 by the definition, in about ten times the time. A weight below 2^-24 of its output channel's
-// largest is zero there, and times infinity NaN.
+// Error: an input is off by at most 2^-23 of its strip's largest. The usual size is the geometric mean of those that
+// are not zero. If the largest is far above it, the rounding error of an input is three more digits, and the next four
+// orders are nine more products. If it is so far above that these do not suffice, or something is infinite or NaN, the
+// strip is summed in float32 by the definition, in about ten times the time. A weight below 2^-24 of its output
+// channel's largest is zero there, and times infinity NaN.
 #pragma once
 
 #include "kernels/cpu/conv_tiles/conv_tiles_elements.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// What the inputs of a strip have in common.
+// The common properties of the inputs of a strip.
 struct DigitScale {
-  float first = 1.0f, second = 1.0f;  // an input times both is q; one factor could be no float
+  float first = 1.0f, second = 1.0f;  // an input times both is q; a single factor might not fit in a float
   float unit = 1.0f;                  // of an input's h
   int64_t sets = 1;                   // of three digits
   bool is_float32 = false;            // no digits
@@ -51,7 +51,7 @@ class StripStatistics {
     if (largest == 0) return result;
     const int64_t octaves = (largest >> 23) - exponents / count;
     const int exponent = digit_exponent(__builtin_bit_cast(float, largest));
-    // The exponent of infinity and NaN is 255. Below 2^-100 the factors would be no floats.
+    // The exponent of infinity and NaN is 255. Below 2^-100 the factors would not fit in floats.
     result.is_float32 = largest >> 23 == 255 || octaves > widest || exponent > 122;
     if (result.is_float32) return result;
     result.sets = octaves > usual ? 2 : 1;
@@ -132,7 +132,7 @@ struct TilesOfDigits {
       value = fma(of_orders(sums + most_accumulators * tile_rows * 16), splat(0x1p-24f), value);
     return value * unit * splat(scale.unit);
   }
-  // Of four weights, each a word of the three tiles, those of input `input`.
+  // The weight of input `input` among four, each a word of the three tiles.
   [[gnu::always_inline]] static vec weight(const char* words, int input, vec unit) {
     const auto digit = [&](int64_t tile) __attribute__((always_inline)) {
       return load_words(words + tile * tile_bytes) << (24 - 8 * input) >> 24;

@@ -1,5 +1,5 @@
-// What the elements of a strip of conv_tiles.h may be, and how tiles multiply them with weights: bfloat16 and bytes,
-// with one product a voxel and weight. Digits are in conv_tiles_digits.h.
+// The kinds of elements of a strip of conv_tiles.h, and how tiles multiply them with weights: bfloat16 and bytes, with
+// one product a voxel and weight. Digits are in conv_tiles_digits.h.
 #pragma once
 
 #include "kernels/cpu/conv_tiles/conv_tiles_geometry.h"

@@ -5,7 +5,7 @@
 
 namespace onnxc::kernels {
 
-// What the elements of a strip are, and so how many tiles a step of the reduction has.
+// The kind of the elements of a strip, and so how many tiles a step of the reduction has.
 enum class TilesKind { bfloat16, bytes, digits };
 
 // Packed weights, in bytes: for each tile of 16 output channels a row, which is of bytes the int32 with which its sums
@@ -28,7 +28,7 @@ struct TilesPacking {
   constexpr int64_t start_bytes() const { return kind == TilesKind::bfloat16 ? 0 : row_bytes; }
   constexpr int64_t output_tile_bytes() const { return start_bytes() + steps() * step_bytes(); }
   constexpr int64_t size() const { return output_tiles() * output_tile_bytes(); }
-  // Of an output channel in the row before its tile's steps.
+  // The offset of an output channel in the row before its tile's steps.
   constexpr int64_t start_offset(int64_t output) const {
     return output / step_outputs * output_tile_bytes() + output % step_outputs * 4;
   }
@@ -41,9 +41,9 @@ struct TilesPacking {
 
   // Flat voxels whose sums are in the tile registers together: six tiles of 16, or of digits one, which has four sums.
   constexpr int64_t group_voxels() const { return kind == TilesKind::digits ? 16 : 96; }
-  // Where the sums of voxel i of a group stand: of digits those of the first order.
+  // The place of the sums of voxel i of a group: for digits those of the first order.
   constexpr int64_t sums_offset(int64_t i) const { return (i / 16 * digits() * 16 + i % 16) * step_outputs; }
-  // Of digits a strip has room for two sets of three (conv_tiles_digits.h).
+  // With digits a strip has room for two sets of three (conv_tiles_digits.h).
   constexpr int64_t sets() const { return kind == TilesKind::digits ? 2 : 1; }
   constexpr int64_t strip_digits() const { return sets() * digits(); }
   // The strip, six tiles of sums a set, and one for the spare store (conv_tiles.h).
@@ -63,7 +63,7 @@ constexpr bool tiles_support(const ConvShape& shape, TilesKind kind) {
 inline constexpr int32_t largest_of_digits = 8323071;  // 127 * 2^16 - 1
 
 // The exponent e of the power of two by which numbers up to `largest` become the integers of digits: at most
-// largest_of_digits, and more than half of that. A denormal number counts as the least that is none.
+// largest_of_digits, and more than half of that. Denormals are treated as FLT_MIN.
 constexpr int digit_exponent(float largest) {
   const auto bits = __builtin_bit_cast(uint32_t, largest);
   const int exponent = static_cast<int>(larger(bits >> 23 & 255, 1)) - 127;

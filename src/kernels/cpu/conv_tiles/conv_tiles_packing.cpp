@@ -59,8 +59,8 @@ std::vector<uint8_t> pack_tiles_weights(const kernels::ConvShape& shape, uint8_t
 
 namespace {
 
-// What makes an output channel's weights integers of digits: a power of two where they are whole numbers, so that these
-// stay exact, else the largest factor.
+// The factor that makes an output channel's weights integers of digits: a power of two if they are whole numbers, so
+// that these stay exact, else the largest factor.
 std::vector<double> digit_factors(const kernels::TilesPacking& packing, std::span<const float> weights) {
   const auto outputs = static_cast<size_t>(packing.shape.output_channels);
   std::vector<float> largest(outputs);

@@ -38,7 +38,7 @@ class TransposedConvolution {
  private:
   static constexpr TransposedPacking packing{shape, lanes};
 
-  // Of the residues' packed weights.
+  // Whether the residues' packed weights have a table.
   static constexpr bool has_table = packing.residues() <= most_tabled_residues;
   struct Offsets {
     int64_t of_residue[has_table ? packing.residues() : 1];
@@ -48,7 +48,7 @@ class TransposedConvolution {
   };
   static constexpr Offsets offsets{};
 
-  // The epilogue of a residue's convolution: tells the caller's where the output really is.
+  // The epilogue of a residue's convolution: tells the caller's epilogue the true place of the output.
   struct PartEpilogue {
     static constexpr bool is_light = is_light_epilogue<Epilogue>;
 

@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and the transposed-convolution kernel (conv_transpose.h) must agree on.
+// The contract of the compiler, the weight packer and the transposed-convolution kernel (conv_transpose.h).
 //
 // Along one axis, output z gathers input (z + pad - k * dilation) / stride over the taps k for which that divides.
 // Those taps depend only on r = (z + pad) mod stride and form an arithmetic progression. So the outputs z = stride * q
@@ -13,7 +13,7 @@ namespace onnxc::kernels {
 // The convolution of a residue along one axis.
 struct TransposedAxisPart {
   int64_t taps;
-  int64_t phase;  // where its outputs begin
+  int64_t phase;  // the begin of its outputs
   int64_t outputs;
   int64_t begin_pad;
 };
@@ -140,7 +140,7 @@ constexpr KernelWork transposed_work(const TransposedPacking& packing, const Con
 
 // ---- few output channels (conv_transpose_packed.h)
 
-// All residues as one convolution of stride 1, with the residues side by side in the lanes: output z = stride * m + r -
+// All residues as one convolution of stride 1, with the residues side by side in the lanes. Output z = stride * m + r -
 // pad gathers x[m - j] over the taps k = r + stride * j, j below `taps`. A vector holds `slots` residues with all
 // output channels of each. A tap that a residue lacks has weight zero.
 struct PackedTransposedPacking {
@@ -181,8 +181,8 @@ struct PackedTransposedPacking {
   }
 };
 
-// Whether that saves time: where a vector of one residue is mostly padding, or where one output block's register tile
-// (little more than half the peak) becomes a tile of two blocks by two residues side by side.
+// Whether that saves time: if a vector of one residue is mostly padding, or if one output block's register tile (little
+// more than half the peak) becomes a tile of two blocks by two residues side by side.
 constexpr bool packs_transposed(const ConvShape& shape, int target_lanes) {
   if (shape.groups != 1 || shape.dilation != Axes{1, 1, 1} || shape.output_channels > target_lanes) return false;
   if (shape.stride.product() == 1) return false;

@@ -5,12 +5,12 @@
 // Problem: as in conv_direct.h, for strides of one and two, any dilation of axes with stride one, one group and any
 // pads. Method: a dilated convolution is computed one lattice (residue class of voxels) at a time, as a convolution
 // without dilation. A task has a range of tiles. For each point of the outer axis and each group of row points
-// (WinogradPacking::group_rows; all where they are few) it transforms all channels of the input over rows and columns
-// into scratch. Then for each chunk of output channels it multiplies each point's tiles by the point's weights,
-// transforms the products back in registers, and adds them to those outputs of the tile that take this outer point.
-// Last it applies the epilogue and stores the voxels inside the output. Lanes are channels: the transforms are
-// whole-vector FMAs; padding is read from a line of zeros. Scratch stays in the second-level cache. One point's tiles
-// prefetch the next point's weights: 256 channels, whose weights come from memory, run 1.4 times as fast.
+// (WinogradPacking::group_rows; all if they are few) it transforms all channels of the input over rows and columns into
+// scratch. Then for each chunk of output channels it multiplies each point's tiles by the point's weights, transforms
+// the products back in registers, and adds them to those outputs of the tile that take this outer point. Last it
+// applies the epilogue and stores the voxels inside the output. Lanes are channels: the transforms are whole-vector
+// FMAs; padding is read from a line of zeros. Scratch stays in the second-level cache. One point's tiles prefetch the
+// next point's weights: 256 channels, whose weights come from memory, run 1.4 times as fast.
 //
 // Limits: the transforms round; shorter chains of channels make up for it, so that the error is about that of a direct
 // sum in one chain. A NaN or infinity among the outputs is computed again (conv_winograd_recompute.h). Bound by: FMA
@@ -89,7 +89,7 @@ extern template void winograd_multiply<winograd_short_rows(lanes), 1>(const floa
 extern template void winograd_multiply<winograd_short_rows(lanes), 2>(const float*, int64_t, const float*, const float*,
                                                                       int64_t, int64_t, float*);
 
-// Compiled with the runtime, as is everything here that is no template or an `extern` one.
+// Compiled with the runtime, as is everything here that is not a template or an `extern` one.
 WinogradGeometry winograd_geometry_at_run_time(const WinogradPacking& packing, const ConvSizes& sizes);
 
 // Which tiles a task computes, and its geometry. Axes are in the kernel's order: .d, .h, .w are outer, row, column.
@@ -489,7 +489,7 @@ struct WinogradTransforms {
 };
 
 // The instances for common layers are in the runtime: up to 99 input channels or more, whose rows are one group, and
-// F(2,2,2) with 225 to 448, where each row is a group.
+// F(2,2,2) with 225 to 448, whose rows are groups of their own.
 template <Axes kernel, Axes stride, Axes tile>
 inline constexpr WinogradForm common_form = winograd_form(ConvShape{1, 1, 1, kernel, stride}, tile);
 extern template struct WinogradTransforms<float, common_form<Axes{3, 3, 3}, Axes{1, 1, 1}, Axes{2, 2, 2}>, 0, 4>;

@@ -1,4 +1,4 @@
-// What the compiler, the weight packer and conv_winograd.h must agree on: which convolutions have a Winograd form, the
+// The contract of the compiler, the weight packer and conv_winograd.h: the convolutions that have a Winograd form, the
 // order of the transformed weights, and how the work is cut into tasks.
 //
 // F(2, 3) and F(4, 3) of conv_winograd_points.h nest over axes. F(2,2,2) computes 8 outputs of a 3x3x3 kernel from
@@ -8,7 +8,7 @@
 // are summed directly. The products of one point, over all tiles and channels, are a matrix product.
 //
 // With dilations d the voxels split into lattices: residue classes modulo d along each axis. The outputs of a lattice
-// read inputs of one lattice alone, so the convolution is d_d * d_h * d_w convolutions of dilation 1 (WinogradLattice).
+// read inputs of only one lattice, so the convolution is d_d * d_h * d_w convolutions of dilation 1 (WinogradLattice).
 #pragma once
 
 #include "kernels/cpu/conv_winograd/conv_winograd_points.h"
@@ -17,7 +17,7 @@
 
 namespace onnxc::kernels {
 
-// The kernel's order of axes: outer, row, column. Column is the width. Row is the height, except where the depth is
+// The kernel's order of axes: outer, row, column. Column is the width. Row is the height, unless the depth is
 // transformed and the height is not: then these two swap, so that outer is transformed only when both others may be.
 struct WinogradForm {
   bool swaps_depth_and_height;
@@ -62,9 +62,9 @@ constexpr WinogradForm winograd_form(const ConvShape& shape, const Axes& tile) {
 }
 
 // Whether a convolution has the form. Each axis needs three or five taps, or is not transformed. Two axes may have a
-// tile of 4: each doubles the error, and chains of half the length make up for it. Where depth and height both have
-// three taps the depth may not have a tile of 4. The depth's five taps are summed directly: F(2,2,2) of 5x5x5 would
-// have 1.7 times fewer products, but twice the error.
+// tile of 4: each doubles the error, and chains of half the length make up for it. If depth and height both have three
+// taps the depth may not have a tile of 4. The depth's five taps are summed directly: F(2,2,2) of 5x5x5 would have 1.7
+// times fewer products, but twice the error.
 constexpr bool winograd_supports(const ConvShape& shape, const Axes& tile) {
   const WinogradForm form = winograd_form(shape, tile);
   const Axes outputs = form.outputs();
@@ -85,7 +85,7 @@ struct WinogradPacking {
 
   static constexpr int64_t reduction_step = 4;
   // The channels of one chain; the chains' sums are added, with half the error of a single chain of 256. Six points
-  // along two axes raise the error: half as many channels, and half of that where a third axis is transformed.
+  // along two axes raise the error: half as many channels, and half of that if a third axis is transformed.
   constexpr int64_t chain() const {
     if (form().axes_of_six_points() < 2) return 64;
     return form().outer.outputs == 1 ? 32 : 16;
@@ -171,14 +171,14 @@ struct WinogradLattice {
 // [point][tile] [block][lane], and the partial outputs [output of a tile][chunk][tile][block][lane]. Strides are a line
 // longer than needed, so that points do not share one set of the first-level cache.
 struct WinogradGeometry {
-  int64_t lattices;     // of an image: one without dilations, where it is all of it; what follows is of each
+  int64_t lattices;     // of an image: one without dilations, which is all of it; what follows is of each
   Axes tiles;           // in the kernel's order
   int64_t range_tiles;  // of a task; the last range may be shorter
   int64_t ranges;
   int64_t task_chunks;   // the last task of a range may have fewer
   int64_t splits;        // tasks that share a range
-  bool prefetches;       // the input of the next range: where a range is small and little else wants the cache
-  int64_t passes;        // how often the weights of an image come from memory: once where they stay in the cache
+  bool prefetches;       // the input of the next range: if a range is small and little else wants the cache
+  int64_t passes;        // how often the weights of an image come from memory: once if they stay in the cache
   int64_t block_stride;  // of an input block in scratch; this and all below in elements
   int64_t input_stride, product_stride, output_stride;              // of a point or of an output of a tile
   int64_t line_stride;                                              // of a row point of a line

@@ -10,7 +10,7 @@
 namespace onnxc {
 namespace {
 
-// Of one input channel and a block of output channels: [outer][row][column], axes in the kernel's order.
+// For one input channel and a block of output channels: [outer][row][column], axes in the kernel's order.
 constexpr int64_t most_points = 6, most_lanes = 16;
 constexpr kernels::Axes strides{most_points * most_points, most_points, 1};
 using Lanes = std::array<double, static_cast<size_t>(most_lanes)>;
@@ -62,7 +62,7 @@ std::vector<float> pack_winograd_weights(const kernels::WinogradPacking& packing
   parallel_for(packing.output_blocks(), [&](int64_t block) {
     const int64_t first = block * packing.lanes;
     const auto count = static_cast<size_t>(std::min<int64_t>(packing.lanes, shape.output_channels - first));
-    // Where an axis has one tap the places of the others stay zero.
+    // If an axis has one tap the places of the others stay zero.
     Points points{};
     for (int64_t input = 0; input < shape.input_channels; ++input) {
       for (size_t lane = 0; lane < count; ++lane) {

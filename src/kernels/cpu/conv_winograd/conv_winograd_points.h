@@ -1,18 +1,18 @@
 // Winograd's matrices, in one place for the compiler's packer and the kernel.
 //
-// F(m, 3) computes m neighbouring outputs y of a three-tap filter g from m + 2 inputs d by m + 2 products, where a
-// direct sum takes 3 m: y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It multiplies two polynomials by their
+// F(m, 3) computes m neighbouring outputs y of a three-tap filter g from m + 2 inputs d by m + 2 products, instead of a
+// direct sum's 3 m. y = A (G g * B d) (Winograd 1980; Lavin and Gray 2016). It multiplies two polynomials by their
 // values at m + 1 points and at infinity. The row of B at a point p is the product of (x - q) over all other points q;
 // the row of G is 1, p, p^2, divided by that product's value at p; the column of A is 1, p, p^2, ...
 //
-// F(2) uses the points 0, 1, -1, where only G is more than additions. F(4) uses 0, +-3/4, +-3/2: the error of its
-// products is a third of that with the usual 0, +-1, +-2, because the entries of A and B stay near 1 and close to each
+// F(2) uses the points 0, 1, -1; only G is more than additions. F(4) uses 0, +-3/4, +-3/2: the error of its products is
+// a third of that with the usual 0, +-1, +-2. The reason is that the entries of A and B stay near 1 and close to each
 // other in magnitude, and all of A and B are exact in float. At the same six points F(2, 5) computes two outputs of
 // five taps: B is the same, and G and A have as many powers of p as there are taps and outputs.
 //
 // With a stride of two the first and last tap are a two-tap filter over every other input, and the middle tap is a
 // filter of its own over the others. F(2, 2) takes 3 products at 0, 1 and infinity, the middle tap 2 plain ones: 5 for
-// two outputs, where a direct sum takes 6. Without a tile, each tap a point, an axis is summed directly.
+// two outputs; a direct sum takes 6. Without a tile, each tap a point, an axis is summed directly.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -23,7 +23,7 @@ namespace onnxc::kernels {
 struct WinogradPoint {
   static constexpr int most_inputs = 4, most_outputs = 4, most_taps = 5;
 
-  // The row of B: inputs of the tile, and their factors, of which the first is 1.
+  // The row of B: inputs of the tile, and their factors; the first is 1.
   int inputs;
   int position[most_inputs];
   float factor[most_inputs];
@@ -43,7 +43,7 @@ constexpr WinogradSix winograd_six(int taps) {
   constexpr double a = 0.75, b = 1.5;
   // 0 and infinity: (x^2 - a^2) (x^2 - b^2), the latter times x.
   constexpr auto even = static_cast<float>(-a * a - b * b), constant = static_cast<float>(a * a * b * b);
-  // p: x (x + p) (x^2 - q^2), where +-q is the other pair.
+  // p: x (x + p) (x^2 - q^2); +-q is the other pair.
   const auto point = [&](double p, double q) {
     WinogradPoint result{4,
                          {4, 3, 2, 1},
@@ -88,7 +88,7 @@ inline constexpr WinogradSix winograd_four = winograd_six(3), winograd_five_taps
 // One axis of a convolution with a tile of so many outputs: one tap (not transformed), three or five.
 struct WinogradAxis {
   int64_t taps, stride, outputs;
-  int64_t dilation = 1;  // 1 where there is one tap
+  int64_t dilation = 1;  // 1 if there is one tap
   constexpr bool operator==(const WinogradAxis&) const = default;
 
   constexpr bool is_supported() const {

@@ -1,14 +1,13 @@
 // The outputs of a Winograd convolution that are NaN or infinite, by the definition.
 //
 // Problem: a NaN or infinity in the input makes all outputs of its tile NaN, and inputs beyond FLT_MAX / 8 (with F(4)
-// FLT_MAX / 50, with F(2,4,4) FLT_MAX / 5000) overflow in the transforms, where a direct sum gives what PyTorch gives.
+// FLT_MAX / 50, with F(2,4,4) FLT_MAX / 5000) overflow in the transforms. A direct sum gives what PyTorch gives.
 // Method: an output that reads a NaN is NaN, whatever the weights are. Others that are not finite are summed again over
 // their own taps, those of a line together. A tap's weights are recovered from the transformed ones: along each axis
-// they are the output for a tile whose input at that tap is 1 and whose others are 0 (conv_winograd_points.h).
-// Limits: a recovered weight may differ from the packed one in its last bits.
-// Bound by: for NaN the reading of the input until the first one. For infinities FMAs and the recovery of the weights,
-// which a line shares: an input of 64 channels, all infinite, takes 9 times as long as an ordinary one; one that is all
-// NaN 1.3 times.
+// they are the output for a tile whose input at that tap is 1 and whose others are 0 (conv_winograd_points.h). Limits:
+// a recovered weight may differ from the packed one in its last bits. Bound by: for NaN the reading of the input until
+// the first one. For infinities FMAs and the recovery of the weights, which a line shares: an input of 64 channels, all
+// infinite, takes 9 times as long as an ordinary one; one that is all NaN 1.3 times.
 #pragma once
 
 #include "kernels/cpu/conv_winograd/conv_winograd_geometry.h"
@@ -81,12 +80,13 @@ struct WinogradVoxels {
   int64_t apart, count;
   int64_t output_block;
   float* sums;
-  int64_t columns = 1, tile_stride = 0, output_stride = 0;  // the columns of a tile, and where the next ones' sums are
+  int64_t columns = 1, tile_stride = 0, output_stride = 0;  // the columns of a tile, and the distance of the next ones'
+                                                            // sums
 
   float* sum(int64_t i) const { return sums + i / columns * tile_stride + i % columns * output_stride; }
 };
 
-// What a line of voxels reads. `image` is one element of the batch.
+// The inputs of a line of voxels. `image` is one element of the batch.
 template <class Input>
 class WinogradReads {
  public:

@@ -3,13 +3,12 @@
 //
 // Operands are float, float16 or bfloat16 with any strides (transposed, broadcast along batch axes, part of a larger
 // tensor); output rows are contiguous; sums are in float. Method: a register tile is some rows by two vectors of
-// columns; for each k one element of each row of a is broadcast against two vectors of b. b is read from panels two
+// columns. For each k one element of each row of a is broadcast against two vectors of b. b is read from panels two
 // vectors wide: a constant b is packed at compile time, otherwise a task packs each panel when it reaches it. A task
 // copies its rows of a, one block of the depth at a time, to rows at a constant distance, so that the tile addresses
 // all of them from one pointer. With a single row (a fully connected layer) b is streamed once, and several sets of
-// accumulators hide the FMA's latency. The sizes alone fix the order of each sum: of several rows, each has the same
-// bits wherever it stands. Limits: a sum is never split over tasks, so few columns with a very long depth use few
-// threads.
+// accumulators hide the FMA's latency. Only the sizes fix the order of each sum: with several rows, each has the same
+// bits at any place. Limits: a sum is never split over tasks, so few columns with a very long depth use few threads.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -133,7 +132,7 @@ class MatrixProduct {
   static constexpr int most_tile_rows = target_unit.tile_rows();
   static constexpr int64_t a_row_stride = MatmulGeometry::a_row_stride;
 
-  // What a task computes: a block of one matrix of the batch.
+  // The work of a task: a block of one matrix of the batch.
   struct Task {
     const A* a;  // the operands' matrices
     const B* b;

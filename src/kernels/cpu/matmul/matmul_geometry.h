@@ -1,5 +1,5 @@
-// What the compiler, the packer of constant matrices and matmul.h must agree on. Pure functions without vector types:
-// the compiler includes them for any instruction set and passes the number of lanes.
+// The contract of the compiler, the packer of constant matrices and matmul.h. Pure functions without vector types: the
+// compiler includes them for any instruction set and passes the number of lanes.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -27,7 +27,7 @@ struct MatrixView {
   int64_t column_stride;
 };
 
-// What kernels take that have one packed b for all matrices of a batch.
+// The arguments of kernels that have one packed b for all matrices of a batch.
 template <class A, class B, class Output>
 struct PackedMatmulArguments {
   const A* a;
@@ -36,7 +36,7 @@ struct PackedMatmulArguments {
   MatmulSizes sizes;
   MatrixView a_view;
   MatrixView output_view;  // column_stride is 1
-  A zero_point;            // of a, where it holds bytes
+  A zero_point;            // of a, if it holds bytes
 };
 
 // A constant b is packed as [panel][k][column in panel]. A panel is two vectors wide, as the register tile is; the last

@@ -17,7 +17,7 @@ std::vector<T> pack_matrix(const kernels::MatmulPacking& packing, std::span<cons
                                    checked_multiply(packing.columns - 1, column_stride));
   internal_check(row_stride >= 0 && column_stride >= 0 && last < static_cast<int64_t>(values.size()),
                  "a matrix to pack reaches past its values");
-  // A few columns at a time: where they are far apart in memory their cache lines are read once.
+  // A few columns at a time: if they are far apart in memory their cache lines are read once.
   constexpr int64_t group = 16;
   parallel_for((packing.columns + group - 1) / group, [&](int64_t index) {
     const int64_t end = std::min(packing.columns, (index + 1) * group);

@@ -1,4 +1,4 @@
-// What the epilogue sees in a kernel that stores rows of a row-major tensor.
+// The epilogue's view of an element in a kernel that stores rows of a row-major tensor.
 #pragma once
 
 #include "kernels/cpu/matmul/matmul_geometry.h"
@@ -7,7 +7,7 @@
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 // The output position of the accumulator that is about to be stored. Only the first `count` lanes are stored: an
-// epilogue loads its operands with load_partial(source, count), a plain load where `count` is known to be `lanes`.
+// epilogue loads its operands with load_partial(source, count), a plain load if `count` is known to be `lanes`.
 struct MatrixPosition {
   int64_t batch[MatmulSizes::batch_rank];
   int64_t row;

@@ -4,7 +4,7 @@
 // Problem: MatMulInteger, and MatMul and Gemm between DequantizeLinear and QuantizeLinear. Method: conv_int8.h's of one
 // tap. A task copies its rows of a as unsigned bytes (an int8 is 128 more). A register tile is 12 rows by two vectors
 // of columns (4 by two with AVX2): for each quad of the depth one load of each vector of b, and a broadcast of each
-// row's four bytes. The zero point may be known to the run alone, as DynamicQuantizeLinear gives it: the products of a
+// row's four bytes. The zero point may be known only to the run, as DynamicQuantizeLinear gives it: the products of a
 // zero point of 1 are packed, and multiplied by it.
 //
 // Limits: b is constant and has no batch axes; a's rows are contiguous. Bound by: products, one VPDPBUSD for 64 of
@@ -35,7 +35,7 @@ class ByteMatrixProduct {
  private:
   static constexpr int64_t tile_rows = int8_tile_voxels(lanes);
 
-  // What a task computes: a block of one matrix of the batch.
+  // The work of a task: a block of one matrix of the batch.
   struct Task {
     const A* a;  // the first row
     uint8_t* copy;

@@ -1,18 +1,19 @@
 // Batched product of row-major matrices with a constant one by matrix tiles (AMX): output[batch, m, n] = epilogue(sum
-// over k of a[batch, m, k] * b[k, n]); of bfloat16 with sums in float32, of bytes with exact sums in int32, or of
+// over k of a[batch, m, k] * b[k, n]). Operands are bfloat16 with sums in float32, bytes with exact sums in int32, or
 // float32 as digits of bytes.
 //
 // Problem: as matmul.h, with operands rounded to bfloat16 or as they are, or as matmul_int8.h. Method: that of
 // conv_tiles.h with one tap. A task copies its rows of a to a strip, [block of 32 columns of a (64 of bytes)][row], so
-// that 16 rows of a block are a tile; a step multiplies six tiles of rows by a tile of b, of digits one. Digits have a
-// scale for each row (conv_tiles_digits.h), so that a row has the same bits wherever it stands, a single one too; a row
-// with outliers alone has a second set, and one with infinities or NaN is summed in float32.
+// that 16 rows of a block are a tile. A step multiplies six tiles of rows by a tile of b; digits one. Digits have a
+// scale for each row (conv_tiles_digits.h), so that a row has the same bits at any place, a single one too. A row with
+// outliers has a second set of its own, and one with infinities or NaN is summed in float32.
 //
 // Limits: b is constant and has no batch axes. Not measured: no machine with AMX was at hand. Bound by: products of
-// tiles; with few rows by reading b, half as many bytes as of float32, a quarter, or of digits three quarters. By the
+// tiles; with few rows by reading b, half as many bytes as of float32, a quarter, or of digits three quarters. With the
 // rates of the prototype's machine (16 cycles a product of tiles, two FMAs a cycle) 16 rows by 16 columns by a depth of
-// 64 take 128 cycles in digits, whose six tiles come from the second-level cache in as many, and 512 cycles by FMAs. A
-// vector of a costs some 12 cycles to become digits, one of the output 10; so digits gain with 32 columns or more.
+// 64 take 128 cycles in digits, whose six tiles come from the second-level cache in as many. They take 512 cycles by
+// FMAs. A vector of a costs some 12 cycles to become digits, one of the output 10; so digits gain with 32 columns or
+// more.
 #pragma once
 
 #include "kernels/cpu/conv_tiles/conv_tiles_digits.h"
@@ -61,7 +62,7 @@ class TilesMatrixProduct {
     MatrixPosition matrix;  // batch, and offset of the output's matrix
     Element* strip;
     int64_t digit_stride;  // in elements; all of a digit stand together
-    Sum* sums;             // [set][accumulator][row of a tile][column of a tile]; the spare store behind the last set
+    Sum* sums;             // [set][accumulator][row of a tile][column of a tile]; the spare store after the last set
     Scale* scales;         // of digits, a row each
 
     Scale scale(int64_t row) const {
@@ -145,8 +146,7 @@ class TilesMatrixProduct {
     return statistics.scale();
   }
 
-  // What the sums of a tile of columns begin with: of bytes the products of their zero point, of which the packing has
-  // those of a zero point of 1.
+  // Initial sums of a column tile. For int8: zero_point * column sum; the packed weights hold the column sums.
   struct Start {
     alignas(tile_row_bytes) char row[tile_row_bytes];
 
@@ -191,7 +191,7 @@ class TilesMatrixProduct {
     });
   }
 
-  // Where rows of a group need them, the sums of the second set, and sums in float32.
+  // If rows of a group need them: the sums of the second set, and sums in float32.
   static void add_rows_with_outliers(const Arguments& arguments, const TilesPacking& packing, const Task& task,
                                      const char* weights, const Start& start, int64_t first, int64_t rows,
                                      TileSession& tiles) {
@@ -211,7 +211,7 @@ class TilesMatrixProduct {
     multiply_group<1>(packing, task, weights, start, first, tiles);
   }
 
-  // By the definition. The weights are put together from their digits.
+  // Sums by the definition. The weights are put together from their digits.
   [[gnu::noinline, gnu::cold]] static void sum_in_float32(const Arguments& arguments, const TilesPacking& packing,
                                                           const Task& task, const char* weights, int64_t row,
                                                           float* sums) {

@@ -14,7 +14,7 @@ constexpr TilesPacking tiles_matrix_packing(int64_t depth, int64_t columns, Tile
 // A task computes a block of rows by a split of the tiles of columns of one matrix of the batch. It copies its rows of
 // a to a strip, [block of the depth][row]; whole groups of rows are multiplied.
 struct TilesMatmulGeometry {
-  static constexpr int64_t scale_bytes = 32;  // of a row, in the scratch behind the sums: only digits have scales
+  static constexpr int64_t scale_bytes = 32;  // of a row, in the scratch after the sums: only digits have scales
 
   int64_t block_rows, row_blocks;
   int64_t strip_rows;  // of a block of the depth

@@ -1,12 +1,12 @@
 // Means and variances of channels over space, on NCHWc or on NCHW with few channels: for InstanceNormalization,
 // GroupNormalization and GlobalAveragePool.
 //
-// Problem: a sum over a volume must use all threads, give the same bits on any number of them, and lose no digits where
-// the mean is large against the deviation. Method: two kernels in sequence. PartialMoments cuts each channel block into
-// chunks of fixed size; for each it computes the mean and then, rereading the chunk from cache, the sums of the
+// Problem: a sum over a volume must use all threads, give the same bits on any number of them, and lose no digits even
+// if the mean is large against the deviation. Method: two kernels in sequence. PartialMoments cuts each channel block
+// into chunks of fixed size; for each it computes the mean and then, rereading the chunk from cache, the sums of the
 // differences from the mean and of their squares. PartialMomentsOfRows does the same for NCHW, with neighbouring voxels
 // in the lanes. ChannelMoments combines the chunks of a group of channels in order, in double; MeanOfChannels does so
-// for the mean alone and applies an epilogue. Bound by: reading the input once from memory.
+// for only the mean and applies an epilogue. Bound by: reading the input once from memory.
 #pragma once
 
 #include "kernels/cpu/memory_bound/channel_moments_geometry.h"

@@ -1,4 +1,4 @@
-// What the compiler and the statistics kernels (channel_moments.h) must agree on: how a channel is cut into chunks.
+// The contract of the compiler and the statistics kernels (channel_moments.h): how a channel is cut into chunks.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -19,7 +19,7 @@ struct MomentsSizes {
 // cache.
 constexpr int64_t moments_chunk_voxels(int64_t block_lanes) { return block_lanes == 1 ? 16 * 1024 : 1024; }
 
-// Partial results in order: [batch][channel block][chunk][value][lane]. The chunks depend on the sizes alone, so the
+// Partial results in order: [batch][channel block][chunk][value][lane]. The chunks depend only on the sizes, so the
 // bits of the results do not depend on the number of threads.
 struct ChunkGeometry {
   int64_t voxels, chunk_voxels, chunks, blocks;

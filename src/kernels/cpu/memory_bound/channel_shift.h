@@ -1,10 +1,10 @@
-// Copies an NCHWc tensor to a channel offset of another one that is no multiple of the block: a part of a Concat, with
-// arithmetic on the way.
+// Copies an NCHWc tensor to a channel offset of another one that is not a multiple of the block: a part of a Concat,
+// with arithmetic on the way.
 //
 // Problem: y[n, c + shift, z] = epilogue(x[n, c, z]), both nCdhw{lanes}c. Method: the lanes of an input block belong to
-// two output blocks; each is written by one store at a shifted address whose mask leaves the other lanes alone, so no
-// element moves between lanes. Where the part ends the output's channels, the padding of its last block becomes zero.
-// Bound by: memory. Limits: neighbouring lanes must be stored by other steps, not at the same time.
+// two output blocks; each is written by one store at a shifted address whose mask keeps the other lanes, so no element
+// moves between lanes. If the part ends the output's channels, the padding of its last block becomes zero. Bound by:
+// memory. Limits: neighbouring lanes must be stored by other steps, not at the same time.
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
@@ -43,10 +43,10 @@ class ChannelShift {
   }
 
  private:
-  // Where a block's lanes go: lanes [0, split) to lane `shift` and following of one output block, lanes [split, end) to
-  // the front of the next.
+  // The destination of a block's lanes: lanes [0, split) go to lane `shift` and following of one output block, lanes
+  // [split, end) to the front of the next.
   struct Lanes {
-    int64_t channels;  // the others hold padding, and become zero where they are stored
+    int64_t channels;  // the others hold padding, and become zero if they are stored
     int64_t shift, split, end;
     bool pads;  // the next block from lane `shift` on
   };

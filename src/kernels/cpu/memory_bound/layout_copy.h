@@ -1,11 +1,11 @@
 // Reorders a tensor from NCHWc to NCHW or back, with arithmetic on the way.
 //
-// Problem: y[n, c, z] = epilogue(x[n, c, z]), where one of the two is nCdhw{lanes}c and the other row-major. Method:
-// `lanes` voxels of a block are a square that is transposed in registers, so that both sides are read and written in
-// whole vectors. The epilogue sees NCHWc: it runs before the transposition to NCHW, or after the one from NCHW. It may
-// give integers, as QuantizeLinear does. Rows that are contiguous on both sides are copied as one. Towards NCHWc the
-// padding of the last channel block becomes zero. Bound by: memory; with few channels by the transposition, which moves
-// their padding as well.
+// Problem: y[n, c, z] = epilogue(x[n, c, z]); one of the two is nCdhw{lanes}c and the other row-major. Method: `lanes`
+// voxels of a block are a square that is transposed in registers, so that both sides are read and written in whole
+// vectors. The epilogue sees NCHWc: it runs before the transposition to NCHW, or after the one from NCHW. It may give
+// integers, as QuantizeLinear does. Rows that are contiguous on both sides are copied as one. Towards NCHWc the padding
+// of the last channel block becomes zero. Bound by: memory; with few channels by the transposition, which moves their
+// padding as well.
 #pragma once
 
 #include "kernels/cpu/memory_bound/layout_copy_geometry.h"
@@ -39,7 +39,7 @@ class LayoutCopy {
 
  private:
   static constexpr bool computes = !__is_same(Epilogue, NoEpilogue);
-  // What the epilogue gives; the square has its bits.
+  // The type of the epilogue's result; the square has its bits.
   using Stored = decltype(static_cast<const Epilogue*>(nullptr)->operator()(vec(), Position()));
 
   // Voxels that follow one another on both sides.
@@ -122,7 +122,7 @@ class LayoutCopy {
                                              Position& position, vec (&square)[lanes]) {
     vec values[lanes];
     for (int i = 0; i < lanes; ++i) values[i] = square[i];
-    asm("" : "+m"(values));  // in memory, where a rolled loop finds them
+    asm("" : "+m"(values));  // in memory, so that a rolled loop finds them
     Axes at{position.d, position.h, position.w};
 #pragma clang loop unroll(disable)
     for (int64_t i = 0; i < count; ++i, advance(size, at)) {

@@ -1,4 +1,4 @@
-// What the compiler and layout_copy.h must agree on, and channel_shift.h.
+// The contract of the compiler, layout_copy.h and channel_shift.h.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -38,8 +38,8 @@ void for_each_piece(const LayoutCopySizes& sizes, int target_lanes, int64_t task
   }
 }
 
-// The size with rows merged into one where they are contiguous on both sides; a voxel has as many elements as its side
-// has lanes.
+// The size with rows merged into one if they are contiguous on both sides; a voxel has as many elements as its side has
+// lanes.
 constexpr Axes joined_rows(const Axes& size, const BlockedView& input, int64_t input_lanes, const BlockedView& output,
                            int64_t output_lanes) {
   const auto follow = [](int64_t extent, int64_t in, int64_t out, int64_t in_length, int64_t out_length) {

@@ -2,10 +2,10 @@
 //
 // Problem: as pooling.h, of a tensor that is not in blocks of channels, as the input of a model: copies to blocks and
 // back take longer than the pool, and its loops fold one tap a time. Method: lanes are columns. For each row of outputs
-// the rows of the input that its windows reach are folded into one row, the columns of which are then folded along
-// themselves by doubling; of these every `stride`-th is an output. Limits: maxima; rows much shorter than a vector
-// leave lanes empty. Bound by: loads of the first-level cache, kd * kh for each vector of columns and as many
-// comparisons, each three operations for the sake of NaN.
+// the rows of the input that its windows reach are folded into one row, whose columns are then folded along themselves
+// by doubling; of these every `stride`-th is an output. Limits: maxima; rows much shorter than a vector leave lanes
+// empty. Bound by: loads of the first-level cache, kd * kh for each vector of columns and as many comparisons, each
+// three operations for the sake of NaN.
 #pragma once
 
 #include "kernels/cpu/memory_bound/pooling.h"
@@ -41,7 +41,7 @@ class PlanarPool : PoolBase<shape, Input, Output, Epilogue> {
   }
 
  private:
-  // The columns that a row of outputs reads, of which [inside, past) are in the input.
+  // The columns that a row of outputs reads; [inside, past) are in the input.
   struct Row {
     Element* columns;
     int64_t count, inside, past;

@@ -2,7 +2,7 @@
 // of bytes too.
 //
 // Problem: y[n, c, z] = epilogue(the maximum, or the mean, of x[n, c, z * stride - pad + k * dilation] over the taps k
-// inside the input). Padding is never the maximum; a NaN is. A window of padding alone gives -infinity or the least
+// inside the input). Padding is never the maximum; a NaN is. A window of only padding gives -infinity or the least
 // byte, or NaN as the mean of nothing. Lanes are channels, so every lane computes on its own. Method: up to four
 // outputs of a row at once stay in registers; window rows inside the padding are skipped, and tiles at the ends of a
 // row read the neutral element for what lies outside. The taps' order is the order of each sum. Bound by: reading the
@@ -25,7 +25,7 @@ struct PoolArguments {
   BlockedView output_view;
 };
 
-// What each kernel for pools needs: how elements are folded, and the outputs that follow.
+// The shared needs of the kernels for pools: how elements are folded, and the outputs that follow.
 template <PoolShape shape, class Input, class Output, class Epilogue>
 class PoolBase {
  public:
@@ -86,8 +86,8 @@ class PoolBase {
     }
   }
 
-  // The same in rows: outputs [first.w, end) of channel first.channel_block, of which `vector_at` gives so many from a
-  // column on.
+  // The same in rows: outputs [first.w, end) of channel first.channel_block; `vector_at` gives so many from a column
+  // on.
   template <int spatial_axes, class VectorAt>
   [[gnu::always_inline]] static void finish_in_rows(const Arguments& arguments, const Epilogue& epilogue,
                                                     const Position& first, int64_t end, const VectorAt& vector_at) {
@@ -103,7 +103,7 @@ class PoolBase {
   }
 
   // In rows: folds `count` columns with those after them, so that each is the maximum of the window along the width
-  // that begins there. By doubling, as maxima may overlap. What is past them is read and not used.
+  // that begins there. By doubling, as maxima may overlap. Columns past them are read and not used.
   template <class Element>
   [[gnu::always_inline]] static void fold_columns(Element* columns, int64_t count) {
     constexpr int64_t kernel = shape.kernel.w, dilation = shape.dilation.w;

@@ -1,4 +1,4 @@
-// What the compiler and the pooling kernels (pooling.h, separable_pool.h, planar_pool.h) must agree on.
+// The contract of the compiler and the pooling kernels (pooling.h, separable_pool.h, planar_pool.h).
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -75,8 +75,8 @@ constexpr int64_t row_folds(int64_t kernel) {
   return folds;
 }
 
-// The folds of an output where the windows are folded axis by axis (separable_pool.h): those along the rows that it has
-// to itself, three of each such row, and three of each such plane. Storing a row of the input counts as one.
+// The folds of an output if the windows are folded axis by axis (separable_pool.h): those along the rows that it has to
+// itself, three of each such row, and three of each such plane. Storing a row of the input counts as one.
 constexpr int64_t separable_folds(const PoolShape& shape) {
   constexpr int64_t running_folds = 3;
   const int64_t row = 1 + row_folds(shape.kernel.w);
@@ -115,7 +115,7 @@ constexpr SeparablePoolGeometry separable_pool_geometry(const PoolShape& shape, 
     const int64_t most = second_level_cache / 2 / ((shape.kernel.d + 1) * row * vector_bytes);
     tile.h = evenly(tile.h, larger(most, 4));
   }
-  // What tiles have in common is read twice: none is cut below two kernels.
+  // Elements that tiles share are read twice: none is cut below two kernels.
   const auto tiles_of = [&] {
     return Axes{divide_up(sizes.output.d, tile.d), divide_up(sizes.output.h, tile.h),
                 divide_up(sizes.output.w, tile.w)};

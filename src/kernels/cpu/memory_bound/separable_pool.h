@@ -11,7 +11,7 @@
 // sequence of their own. Limits: with strides the folds between outputs are wasted; `is_separable` weighs that. Bound
 // by: loads and stores of the first and second-level cache, 1.5 and 1 for each fold; the planes of a tile stay in the
 // second-level cache. The best known method needs 3 - 4 / k comparisons an axis and element, as here: 9x9x9 of one
-// block takes 60 cycles an output with AVX-512, of which arithmetic needs half.
+// block takes 60 cycles an output with AVX-512, half of them for arithmetic.
 #pragma once
 
 #include "kernels/cpu/memory_bound/pooling.h"
@@ -101,8 +101,8 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     }
   }
 
-  // The fold of the last `kernel` rows, of which `row` comes in this step: steps of a block replace those of the block
-  // before, of which the suffixes are still there. `stride` lies between the slots of a sequence.
+  // The fold of the last `kernel` rows; `row` comes in this step: steps of a block replace those of the block before,
+  // whose suffixes are still there. `stride` lies between the slots of a sequence.
   template <int64_t kernel>
   [[gnu::always_inline]] static const Vector* push(const Vector* row, int64_t width, int64_t step, bool is_wanted,
                                                    Vector* slots, int64_t stride, Vector* prefix, Vector* folded,
@@ -153,7 +153,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
                   });
   }
 
-  // Of the input's plane d, which is one step along the depth.
+  // Folds the input's plane d, which is one step along the depth.
   static void run_plane(const Tile& tile, int64_t d, int64_t step_of_planes, int64_t output_d) {
     const PoolSizes& sizes = tile.arguments.sizes;
     const Scratch& scratch = tile.scratch;
@@ -203,7 +203,7 @@ class SeparablePool : PoolBase<shape, Input, Output, Epilogue> {
     return tile.scratch.row;
   }
 
-  // In rows: voxels [inside, past) of the columns are in the input. What is beyond them is read and not used.
+  // In rows: voxels [inside, past) of the columns are in the input. Voxels beyond them are read and not used.
   static const Vector* fold_voxels(const Tile& tile, const Input* row, int64_t count, int64_t inside, int64_t past) {
     Element* const columns = reinterpret_cast<Element*>(tile.scratch.columns);
     for (int64_t i = 0; i < count; i += lanes) store(columns + i, splat(Base::neutral));

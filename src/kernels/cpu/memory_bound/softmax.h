@@ -2,11 +2,11 @@
 //
 // Problem: y[r, c] = e[c] / sum of e, e[c] = exp(x[r, c] - the maximum of row r); or the logarithm of that. A NaN or
 // +inf in a row, or a row of -inf, gives NaN. Method: three passes over a row that stays in cache: its maximum; the
-// exponentials, kept in the output where that is float, and their sum; the quotients. Several vectors of partial sums
-// keep the error of a long row small. Rows of no more elements than a vector has lanes are taken a vector of rows at
-// once, a row in each lane: a vector of one such row would be mostly empty, and its folds would be all the work. The
-// number of columns alone fixes the order of each sum. Limits: a single row uses one thread. Bound by: the exponential;
-// with short rows the moves between rows and lanes.
+// exponentials, kept in the output if that is float, and their sum; the quotients. Several vectors of partial sums keep
+// the error of a long row small. Rows of no more elements than a vector has lanes are taken a vector of rows at once, a
+// row in each lane. A vector of one such row would be mostly empty, and its folds would be all the work. Only the
+// number of columns fixes the order of each sum. Limits: a single row uses one thread. Bound by: the exponential; with
+// short rows the moves between rows and lanes.
 #pragma once
 
 #include "kernels/cpu/memory_bound/softmax_geometry.h"
@@ -52,7 +52,7 @@ inline float largest_of(const Input* input, int64_t columns) {
   return each[0];
 }
 
-// The sum of exp(x - largest); leaves the exponentials in the output where it is to keep them.
+// The sum of exp(x - largest); leaves the exponentials in the output if it keeps them.
 template <bool keeps_exponentials, class Input, class Output>
 inline float sum_of_exponentials(const Input* input, int64_t columns, float largest, Output* output) {
   vec sums[softmax_sets] = {};
@@ -135,7 +135,7 @@ class RowSoftmax {
  private:
   using Places = detail::RowPlaces<Input, Output>;
 
-  // No more rows than lanes; a lane without a row computes zeros. Goes to the place behind them.
+  // No more rows than lanes; a lane without a row computes zeros. Goes to the place after them.
   static void run_short_rows(Places& place, int64_t rows, int64_t columns) {
     alignas(sizeof(vec)) float tile[lanes][lanes] = {};
     Output* outputs[lanes];
@@ -191,7 +191,7 @@ class RowSoftmax {
       return input;
   }
 
-  // Of an element, or of its exponential where that is kept.
+  // The result for an element, or for its exponential if that is kept.
   [[gnu::always_inline]] static vec result(vec x, float largest, float sum, float reciprocal, float shift) {
     if constexpr (takes_logarithm) return x - splat(largest) - splat(shift);
     const vec numerator = keeps_exponentials ? x : exponential(x - splat(largest));

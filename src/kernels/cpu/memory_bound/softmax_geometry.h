@@ -1,4 +1,4 @@
-// What the compiler and softmax.h must agree on.
+// The contract of the compiler and softmax.h.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -6,8 +6,7 @@
 
 namespace onnxc::kernels {
 
-// Rows of contiguous elements, each normalised on its own. The rows lie along up to five axes, of which leading ones
-// may be 1.
+// Rows of contiguous elements, each normalised on its own. The rows lie along up to five axes; leading ones may be 1.
 struct SoftmaxSizes {
   static constexpr int row_axes = 5;
 

@@ -1,13 +1,13 @@
-// The positions of a line's elements in their order, or of the first of that order alone: argsort, and top k.
+// The positions of a line's elements in their order, or only of the first of that order: argsort, and top k.
 //
-// Problem: y[o, r, i] is where in x[o, :, i] the element stands that comes r-th. Of equal elements the first comes
-// first; NaN counts as the largest; -0 equals 0.
+// Problem: y[o, r, i] is where in x[o, :, i] the element stands that comes r-th. Equal elements keep their order; NaN
+// counts as the largest; -0 equals 0.
 //
 // Method: an element becomes an unsigned key with the same order. A line keeps the records of the elements that may be
 // among the first `count`: when twice as many and some have come, it keeps the first of these (quickselect), and later
 // elements must come before the last of them. So a line takes time linear in its length, whatever the order of its
-// elements, and the sort of `count` records. Where all are wanted, a radix sort by the bytes of the key that are not
-// the same in all.
+// elements, and the sort of `count` records. If all are wanted, a radix sort by the bytes of the key that are not the
+// same in all.
 //
 // Bound by: one comparison an element; with large counts by quickselect, with all by the passes of the radix sort.
 // Limits: a line is one thread's.
@@ -25,7 +25,7 @@ namespace detail {
 // Moves the `count` records that come first to the front, the last of them to place count - 1.
 void select_first(SortRecord* records, int64_t size, int64_t count);
 void sort_records(SortRecord* records, int64_t size);
-// Records that stand in the order of their positions; returns where the result lies, in `records` or in `workspace`.
+// Records that stand in the order of their positions; returns the place of the result, in `records` or in `workspace`.
 SortRecord* radix_sort_records(SortRecord* records, int64_t size, SortRecord* workspace);
 
 }  // namespace detail
@@ -121,7 +121,7 @@ class Argsort {
   static void add(const uint64_t* keys, int64_t stride, int64_t begin, int64_t end, int64_t count,
                   const ArgsortGeometry& geometry, Line& line) {
     for (int64_t position = begin; position < end; ++position, keys += stride) {
-      // One with the key of the bound comes behind it, as it stands behind it.
+      // An element with the key of the bound comes after it in the order, as it does in the line.
       if (line.is_bounded && *keys >= line.bound) continue;
       if (line.size == geometry.line_records) {
         line.keep_first(count);

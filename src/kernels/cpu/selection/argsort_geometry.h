@@ -1,4 +1,4 @@
-// What the compiler and argsort.h must agree on.
+// The contract of the compiler and argsort.h.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"
@@ -11,7 +11,7 @@ struct ArgsortSizes {
   int64_t outer, extent, inner, count;
 };
 
-// An element: a number in whose order the elements stand, and where it stood.
+// An element: a number in whose order the elements stand, and its former place.
 struct SortRecord {
   uint64_t key;
   int64_t position;

@@ -1,9 +1,9 @@
 // Non-maximum suppression: which boxes of a class are kept.
 //
 // Problem: in the order of the scores, a box is chosen unless one that was chosen before overlaps it by more than a
-// part of what both cover (intersection over union), until there are enough. Method: each box is held against the
-// chosen ones alone, a vector of these at a time, and only until one overlaps it; the corners and areas of the chosen
-// lie in columns. So the time is boxes times chosen boxes, where comparing each with each is its square.
+// part of what both cover (intersection over union), until there are enough. Method: each box is held only against the
+// chosen ones, a vector of these at a time, and only until one overlaps it; the corners and areas of the chosen lie in
+// columns. So the time is boxes times chosen boxes; comparing each with each is its square.
 //
 // Bound by: some 15 vector operations for each vector of chosen boxes. Limits: a class is one thread's; corners are
 // float32.
@@ -18,7 +18,7 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 struct SuppressionArguments {
   const float* corners;       // [images, boxes, 4]: the lower corner, then the upper one
   const int64_t* order;       // [images, classes, boxes]
-  const uint8_t* candidates;  // the same, in that order; null where all are
+  const uint8_t* candidates;  // the same, in that order; null if all are
   const int64_t* most;        // of a class; null for none
   const float* threshold;     // null for 0
   uint8_t* chosen;            // [images, classes, boxes], in that order
@@ -92,7 +92,7 @@ class NonMaxSuppression {
    private:
     float* column(int64_t i) const { return columns_ + i * elements_; }
 
-    // Boxes that overlap none: what the last vector has behind the chosen ones.
+    // Boxes that overlap none: the rest of the last vector after the chosen ones.
     void clear_vector() {
       for (int64_t i = 0; i < SuppressionGeometry::columns; ++i)
         store(column(i) + count_, splat(i < 2 ? __builtin_inff() : i < 4 ? -__builtin_inff() : 0.0f));

@@ -1,4 +1,4 @@
-// What the compiler and non_max_suppression.h must agree on.
+// The contract of the compiler and non_max_suppression.h.
 #pragma once
 
 #include "kernels/cpu/kernel_work.h"

@@ -27,7 +27,7 @@ struct CheckedSize {
     const bool overflow = __builtin_mul_overflow(a.value, b.value, &result);
     return {result, overflow || a.overflow || b.overflow};
   }
-  // For sizes that are not negative, where flooring and truncating are the same.
+  // For sizes that are not negative, for which flooring and truncating are the same.
   friend CheckedSize operator/(CheckedSize a, CheckedSize b) { return floor_divide(a, b); }
   friend CheckedSize operator%(CheckedSize a, CheckedSize b) { return floor_modulo(a, b); }
 

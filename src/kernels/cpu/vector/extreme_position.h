@@ -1,4 +1,4 @@
-// Where the extreme of a sequence is: ArgMax and ArgMin along one axis, vectorised by the compiler.
+// The position of the extreme of a sequence: ArgMax and ArgMin along one axis, vectorised by the compiler.
 #pragma once
 
 #include "kernels/cpu/vector/vector.h"

@@ -9,7 +9,7 @@ typedef int32_t vec_int32 __attribute__((ext_vector_type(lanes)));
 typedef int8_t vec_int8 __attribute__((ext_vector_type(lanes)));
 typedef uint8_t vec_uint8 __attribute__((ext_vector_type(lanes)));
 
-// What makes a byte unsigned where products take it so: an int8 is 128 more.
+// The offset that makes a byte unsigned for products that take it so: an int8 is 128 more.
 template <class T>
 inline constexpr uint8_t sign_flip = T(-1) < T(0) ? 0x80 : 0;
 template <class T>
@@ -53,8 +53,8 @@ template <class T>
 [[gnu::always_inline]] inline void store(int32_t* destination, vec_int32 value) {
   __builtin_memcpy(destination, &value, sizeof(value));
 }
-// What products of bytes and of int16 have in each lane: words of four bytes. A word in all lanes, as it stands in
-// memory, and a word for each lane.
+// The operands of products of bytes and of int16 in each lane: words of four bytes. A word in all lanes, as it stands
+// in memory, and a word for each lane.
 [[gnu::always_inline]] inline vec_int32 load_splat_word(const void* source) {
   int32_t bits;
   __builtin_memcpy(&bits, source, sizeof(bits));
@@ -106,12 +106,12 @@ template <class T>
 
 [[gnu::always_inline]] inline vec to_float(vec_int32 value) { return __builtin_convertvector(value, vec); }
 
-// The integer part, as the type's least or greatest number where it is beyond; a NaN becomes 0. As cast<T>(float).
+// The integer part, as the type's least or greatest number if it is beyond; a NaN becomes 0. As cast<T>(float).
 template <class T>
 [[gnu::always_inline]] inline vec_int32 saturated(vec value) {
   constexpr bool is_signed = T(-1) < T(0);
   constexpr float values = 1ull << (8 * sizeof(T)), least = is_signed ? -values / 2 : 0.0f;
-  // 2^31 is no int32; the float below is the last that converts.
+  // 2^31 is not an int32; the float below is the last that converts.
   constexpr float greatest = sizeof(T) == 4 ? 2147483520.0f : least + values - 1.0f;
   const vec number = value == value ? value : splat(0.0f);
   const vec above = number < splat(least) ? splat(least) : number;

@@ -74,7 +74,7 @@ template <class Real>
 
 // exp(sign * x) = 2^n * exp(sign * r), with n the integer nearest to sign * x / ln 2 and r the rest, at most ln(2) / 2.
 // Returns exp(sign * r), and n + bias in the low nine bits of `n_bits`. The sign, 1 or -1, is part of the constants: a
-// separate negation would cost an instruction, and another one where a bound is applied before it.
+// separate negation would cost an instruction, and another one if a bound is applied before it.
 template <int sign, int bias, class Real, class Bits>
 [[gnu::always_inline]] inline Real split_exponential(Real x, Bits& n_bits) {
   constexpr float round_to_integer = 0x1.8p23f + bias;  // a sum with it has the nearest integer in its low bits
@@ -86,7 +86,7 @@ template <int sign, int bias, class Real, class Bits>
                     sign * 1.0f, 1.0f);
 }
 
-// fraction * 2^n, where n is an integer.
+// fraction * 2^n for an integer n.
 [[gnu::always_inline]] inline float scaled(float fraction, uint32_t n) {
   // 2^n in two factors: the sum of their exponents may pass the range of floats.
   const int32_t exponent = to_signed(n), half = exponent >> 1;
@@ -117,7 +117,7 @@ template <class Real>
   return scaled(fraction, n);
 }
 
-// 1 / (1 + exp(-x)); a NaN passes. 2^n is one shift of the sum's bits: from n = 128 on, where the result is below
+// 1 / (1 + exp(-x)); a NaN passes. 2^n is one shift of the sum's bits: from n = 128 on, for which the result is below
 // 2^-127, it is infinity and the result 0. The division takes a third of the time; a reciprocal by fma would take
 // longer, since it shares its units with everything else.
 template <class Real>
@@ -145,7 +145,7 @@ template <class Real>
   const Real result = multiply_add(e, Real(0x1.62e430p-1f), multiply_add(series, square, m));
   const Real of_zero_or_infinity = x == 0.0f ? Real(-infinity) : x;
   const Real special = x < 0.0f ? Real(__builtin_nanf("")) : of_zero_or_infinity;
-  return ((x > 0.0f) & (x < infinity)) ? result : special;  // x itself where it is infinite or NaN
+  return ((x > 0.0f) & (x < infinity)) ? result : special;  // x itself if it is infinite or NaN
 }
 
 // Near zero an odd polynomial, else 1 - 2 / (exp(2 |x|) + 1).
@@ -161,9 +161,9 @@ template <class Real>
   return magnitude >= 0.55f ? copy_sign(far, x) : multiply_add(series, x, x);
 }
 
-// Near zero an odd polynomial, else one of the magnitude, scaled to [-1, 1] from where the other ends to where the
-// result is 1: both are chains of multiply-adds, 20 in all, where 1 - exp(polynomial) took 28 operations. The second is
-// a minimax fit with an error of 2^-25 that is 1 at its end, and so is what it gives beyond.
+// Near zero an odd polynomial, else one of the magnitude, scaled to [-1, 1] from the end of the other to the point at
+// which the result is 1. Both are chains of multiply-adds, 20 in all; 1 - exp(polynomial) took 28 operations. The
+// second is a minimax fit with an error of 2^-25 that is 1 at its end, and so is what it gives beyond.
 template <class Real>
 [[gnu::always_inline]] inline Real error_function(Real x) {
   constexpr float last_near = 0.927734375f, one_from = 3.925f;
@@ -294,7 +294,7 @@ template <class Function, class... Vectors>
 }
 [[gnu::always_inline]] inline double modulo_truncate(double a, double b) { return __builtin_fmod(a, b); }
 
-// Of the sign of b. Not by the function of all types (shared/scalar.h), which may stand before the ones above.
+// With the sign of b. Not by the function of all types (shared/scalar.h), which may stand before the ones above.
 [[gnu::always_inline]] inline float modulo_floor(float a, float b) {
   const float rest = modulo_truncate(a, b);
   return ((rest != 0.0f) & ((rest < 0.0f) != (b < 0.0f))) ? rest + b : rest;

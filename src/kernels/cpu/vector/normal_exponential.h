@@ -3,7 +3,7 @@
 // exp(x) = 2^t with t = x * log2(e), and 2^t = 2^floor(t) * 2^r with r in [0, 1), a polynomial of degree 5. A result
 // below the normal floats becomes 0: masks of -100 give such results, and arithmetic on denormals takes a hundred times
 // as long. exp(0) is exactly 1, exp(-inf) is 0, a NaN passes. Relative error: 2^-22 from the polynomial and |x| * 2^-23
-// from the product; where the latter counts, the weight is small beside the largest, which is 1.
+// from the product; if the latter counts, the weight is small beside the largest, which is 1.
 #pragma once
 
 #include "kernels/cpu/vector/math.h"

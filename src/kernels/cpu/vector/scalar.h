@@ -11,15 +11,15 @@ extern "C" [[gnu::visibility("hidden")]] const float onnxc_negative_zero;
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Of a loop of lanes with accumulators: so many vectors at once that nothing is left of the loop, and the accumulators
-// stay in registers. One where the number of iterations is not known.
+// For a loop of lanes with accumulators: so many vectors at once that nothing is left of the loop, and the accumulators
+// stay in registers. One if the number of iterations is not known.
 template <class Count>
 inline constexpr int whole_vectors = 1;
 template <int64_t count>
 inline constexpr int whole_vectors<Constant<count>> = count / lanes;
 
-// The same number, of which clang does not know that it was a float16: else it compares and rounds float16 values, one
-// by one. The sum with -0 is exact; that it is -0 stands in the runtime.
+// The same number, hidden from clang as a former float16: else it compares and rounds float16 values, one by one. The
+// sum with -0 is exact; that it is -0 stands in the runtime.
 [[gnu::always_inline]] inline float kept_wide(float a) { return a + onnxc_negative_zero; }
 [[gnu::always_inline]] inline vec kept_wide(vec a) { return a + splat(onnxc_negative_zero); }
 

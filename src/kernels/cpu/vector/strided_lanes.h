@@ -6,7 +6,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// A stride of a power of two up to this one reads vectors, of which up to all lanes are not used.
+// A stride of a power of two up to this one reads vectors, even if most lanes are not used.
 inline constexpr int64_t largest_stride_of_vectors = 8;
 
 namespace detail {

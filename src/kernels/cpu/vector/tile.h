@@ -1,11 +1,11 @@
 // Matrix tiles of AMX: eight registers of 16 rows of 64 bytes, and products that add to one.
 //
-// Native where the compiler's target has AMX; elsewhere an emulation in plain C++ with the same rounding, so that every
+// Native if the compiler's target has AMX; elsewhere an emulation in plain C++ with the same rounding, so that every
 // kernel's geometry is tested on any machine. The emulation traps on a row that is not aligned to 64 bytes: on the
-// machine it is allowed, but takes four times as long (37 to 53 cycles a tile from L1, where 8 to 9.6 are possible).
-// A kernel holds a TileSession while it uses tiles: after a fork, and in each thread, the registers' configuration is
-// undefined, and a thread that sleeps should not carry their 8 KiB.
-// Source: Intel SDM volume 1, 18 (configuration) and volume 2 (LDTILECFG, TDPBF16PS, TDPBUSD, TDPBSSD).
+// machine it is allowed, but takes four times as long (37 to 53 cycles a tile from L1; 8 to 9.6 are possible). A kernel
+// holds a TileSession while it uses tiles: after a fork, and in each thread, the registers' configuration is undefined,
+// and a thread that sleeps should not carry their 8 KiB. Source: Intel SDM volume 1, 18 (configuration) and volume 2
+// (LDTILECFG, TDPBF16PS, TDPBUSD, TDPBSSD).
 #pragma once
 
 #include "kernels/cpu/vector/integers.h"

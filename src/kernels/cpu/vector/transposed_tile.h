@@ -1,9 +1,9 @@
 // A tile of a matrix, read transposed: for nests whose stores run along one axis and whose loads run along another.
 //
-// Problem: tile[i, j] = from[j, i], where only i runs through memory without gaps; element by element each read takes
-// a whole line of the cache. Method: squares are transposed in registers; the last one of a row or column of squares
-// lies over the one before it. Where the tile is smaller than a square, floats are read by masks and other types
-// element by element. Bound by: shuffles, log2(side) of them for each vector, and by reads that cross two lines.
+// Problem: tile[i, j] = from[j, i]; only i runs through memory without gaps; element by element each read takes a whole
+// line of the cache. Method: squares are transposed in registers; the last one of a row or column of squares lies over
+// the one before it. If the tile is smaller than a square, floats are read by masks and other types element by element.
+// Bound by: shuffles, log2(side) of them for each vector, and by reads that cross two lines.
 #pragma once
 
 #include "kernels/cpu/vector/transpose.h"

@@ -128,7 +128,7 @@ template <class Real>
   return to_float((power + 1.0 / power) * 0.5);
 }
 
-// Where the argument of the logarithm is too near to 1 the first terms of the series.
+// If the argument of the logarithm is too near to 1, the first terms of the series.
 template <class Real>
 [[gnu::always_inline]] inline Real arc_hyperbolic_sine(Real x) {
   using Wide = decltype(to_double(x));

@@ -142,7 +142,7 @@ namespace detail {
   return __builtin_bit_cast(vec, __builtin_bit_cast(vec_mask, value) & mask);
 }
 
-// Lane i is lane order[i] of the value, where 0 <= order[i] < lanes.
+// Lane i is lane order[i] of the value, with 0 <= order[i] < lanes.
 [[gnu::always_inline]] inline vec permute(vec value, vec_mask order) {
 #if defined(__AVX512F__)
   return __builtin_ia32_permvarsf512(value, order);

@@ -8,13 +8,13 @@
 // so a lane holds the scores of one query and half of the keys; the lane 32 further has the other half. A softmax folds
 // values of one lane, but for one exchange. The exponentials are the second operand of the product with the values
 // without being moved: any order of keys over the steps will do, as long as the values use the same. When the maximum
-// grows, the sums and results so far are scaled (online softmax). A row with NaN or +inf, or of -inf alone, is NaN.
+// grows, the sums and results so far are scaled (online softmax). A row with NaN or +inf, or of only -inf, is NaN.
 //
-// Where the inner epilogue reads tensors, lanes that are queries would each read a cache line of their own. There the
+// If the inner epilogue reads tensors, lanes that are queries would each read a cache line of their own. There the
 // operands are exchanged, so that a lane holds the scores of one key, and the wavefront moves the results to the lanes
 // of their queries through LDS.
 //
-// Limits: depth at most 64 (128 in 16 bits), 128 columns; a depth that is no multiple of 8 (16 in 16 bits) is padded
+// Limits: depth at most 64 (128 in 16 bits), 128 columns; a depth that is not a multiple of 8 (16 in 16 bits) is padded
 // with zeros, columns to a multiple of 32. Bound by: in float32 the matrix unit and the vector unit, which exclude each
 // other; in 16 bits the vector unit, with one exponential for each score.
 #pragma once
@@ -226,7 +226,7 @@ class Attention {
         scores = plan.scores_change_lanes ? Tile::add_part(queries_[i], key, part, scores)
                                           : Tile::add_part(key, queries_[i], part, scores);
     }
-    // Behind the last key and the last query the epilogue reads as for the last one: that memory exists.
+    // Past the last key and the last query the epilogue reads as for the last one: that memory exists.
     const auto last_key = static_cast<int32_t>(arguments_.sizes.keys) - 1;
     if constexpr (!plan.scores_change_lanes) {
 #pragma clang loop unroll(full)

@@ -1,4 +1,4 @@
-// What the compiler, the host and the attention kernel of the GPU must agree on. Pure functions.
+// The contract of the compiler, the host and the attention kernel of the GPU. Pure functions.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
@@ -45,8 +45,8 @@ struct FlashAttentionPlan {
   }
   // The compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES).
   static constexpr int64_t waves() { return 2; }
-  constexpr int64_t blocks_a_unit() const { return smaller(waves(), gpu.lds_bytes / lds_bytes()); }
-  constexpr bool fits() const {
+  constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const { return smaller(waves(), gpu.lds_bytes / lds_bytes()); }
+  constexpr bool fits(const GpuMachine& gpu) const {
     const bool is_made_at_once = products == Products::float32 || is_half(products);
     return is_made_at_once && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
            registers() <= 256 && 2 * lds_bytes() <= gpu.lds_bytes;
@@ -86,7 +86,7 @@ struct FlashAttentionArguments {
   Divisor query_tiles, groups;
 };
 
-// No launch is possible where strides do not fit.
+// No launch is possible if strides do not fit.
 template <class T, class Output>
 constexpr int64_t attention_blocks(const FlashAttentionArguments<T, Output>& arguments) {
   return arguments.key_view.fits() && arguments.value_view.fits() ? arguments.sizes.blocks() : INT64_MAX;

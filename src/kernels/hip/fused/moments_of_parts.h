@@ -1,9 +1,9 @@
 // A convolution whose reduction is split into parts, and the normalisation of its result by channel or group of
-// channels, where a block does not hold a channel's voxels: three launches in place of four.
+// channels, if a block does not hold a channel's voxels: three launches in place of four.
 //
 // Method: the parts are those of normalized_parts.h. The second kernel adds them chunk by chunk, applies the
-// convolution's epilogue (the inner one), stores the result where the normalised one will be, and has the statistics of
-// what it holds, as partial_moments has them. The kernels after it are those of normalized_chunks.h, in place.
+// convolution's epilogue (the inner one), stores the result in the place of the normalised one, and has the statistics
+// of its elements, as partial_moments has them. The kernels after it are those of normalized_chunks.h, in place.
 //
 // Limits: channels in blocks, rows of whole chunks, sizes that are known when the model is compiled.
 #pragma once

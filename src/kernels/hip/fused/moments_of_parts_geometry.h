@@ -1,4 +1,4 @@
-// What the host and the kernels of the moments of a product in parts must agree on.
+// The contract of the host and the kernels of the moments of a product in parts.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
@@ -6,8 +6,8 @@
 
 namespace onnxc::kernels {
 
-// The product's output are its parts, float32 tensors one after the other; rows are their sum, which is stored where
-// the normalised rows will be.
+// The product's output are its parts, float32 tensors one after the other; rows are their sum, which is stored in the
+// place of the normalised rows.
 template <class Input, class Weight, class Output>
 struct MomentsOfPartsArguments {
   GemmArguments<Input, Weight, float> product;

@@ -1,4 +1,4 @@
-// What the host and the kernels of a normalised product in parts must agree on.
+// The contract of the host and the kernels of a normalised product in parts.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"

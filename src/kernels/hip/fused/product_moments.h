@@ -1,10 +1,11 @@
-// A convolution and the normalisation of its result by channel or group of channels, where a block does not hold a
-// channel's voxels: two launches in place of three (three if the parts are folded), and one read of the result less.
+// A convolution and the normalisation of its result by channel or group of channels, if a block does not hold a
+// channel's voxels. It takes two launches in place of three (three if the parts are folded), and one read of the result
+// less.
 //
-// Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them
-// where the normalised ones will be, and of each channel the mean and the sum of the squares of the differences from
-// it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A
-// tile is a part, so that large images have thousands of them, which are folded first.
+// Method: a block of the first kernel has a tile of voxels in registers when its reduction is done. It stores them in
+// the place of the normalised ones, and for each channel the mean and the sum of the squares of the differences from
+// it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A tile
+// is a part, so that large images have thousands of them, which are folded first.
 //
 // Limits: a convolution in one part and one group of channels, channels in blocks; rows of whole chunks, so that no
 // thread of the second kernel reads what another one stores.
@@ -125,8 +126,8 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
   using Gemm = ProductMoments<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
-  Gemm gemm(arguments.product, block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles),
-            shared);
+  Gemm gemm(arguments.product,
+            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu), shared);
   gemm.reduce();
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });

@@ -1,4 +1,4 @@
-// What the host and the kernels of a product with the moments of its columns must agree on.
+// The contract of the host and the kernels of a product with the moments of its columns.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"

@@ -49,7 +49,7 @@ struct FmaTileProduct : TileSums<products, tile> {
     return result;
   }
 
-  // What a chunk of each row and one of each column add.
+  // Adds the products of a chunk of each row and one of each column.
   __device__ void add(int row_chunk, int column_chunk) {
     Values row[row_tiles];
 #pragma clang loop unroll(full)

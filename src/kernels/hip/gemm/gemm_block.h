@@ -1,11 +1,11 @@
-// The block of a matrix product: its tile, its part of the reduction, and where its results are stored.
+// The block of a matrix product: its tile, its part of the reduction, and the place of its results.
 #pragma once
 
 #include "kernels/hip/gemm/fma_tile.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// By the unit that the GPU has.
+// Chosen by the unit that the GPU has.
 template <bool has_mfma>
 struct TileProducts {
   template <Products products, GemmTile tile>
@@ -152,7 +152,7 @@ struct GemmBlock {
     const int group_channel = plan.matrix_product ? 0 : group * real_columns;
     using Bits = FourBits<sizeof(Output)>;
     typename Bits::Type bits;
-    // Columns of padding compute what the last one does: behind a branch each load would wait for the one before.
+    // Columns of padding compute what the last one does: after a branch each load would wait for the one before.
     constexpr bool has_padding =
         real_columns % 4 != 0 || (plan.output_lanes != 1 && plan.group_columns() != real_columns);
 #pragma clang loop unroll(full)
@@ -176,7 +176,7 @@ struct GemmBlock {
     }
   }
 
-  // The column of the group where the wavefront's eight begin that one of its threads' fours is in.
+  // The column of the group at which the wavefront's eight begin that one of its threads' fours is in.
   __device__ int wave_column(int four) const {
     return first_column + Product::first_column() + four / 4 % Product::column_tiles * 32 + four % 4 * 8;
   }

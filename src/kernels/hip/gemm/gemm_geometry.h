@@ -1,5 +1,5 @@
-// What the compiler, the host and the implicit-GEMM kernel must agree on: how products are made, tiles, the order of
-// the reduction, how weights are packed, how many blocks are launched. Pure functions.
+// The contract of the compiler, the host and the implicit-GEMM kernel: how products are made, tiles, the order of the
+// reduction, how weights are packed, how many blocks are launched. Pure functions.
 //
 // Convolution activations are nCdhw16c: blocks of 16 channels, 64 bytes of float a voxel and block, aligned and padded
 // with zeros whatever the number of channels, with the voxels of a row contiguous. A row-major matrix whose columns are
@@ -12,8 +12,8 @@
 
 namespace onnxc::kernels {
 
-// How the matrix unit multiplies, by its instructions; where there is none the vector unit makes the same products of
-// the same operands. Sums are always float32.
+// How the matrix unit multiplies, by its instructions; without one the vector unit makes the same products of the same
+// operands. Sums are always float32.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
@@ -24,9 +24,10 @@ enum class Products {
 
 constexpr bool is_half(Products products) { return products == Products::float16 || products == Products::bfloat16; }
 
-// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction (AMD's matrix
-// calculator).
-constexpr int64_t product_cycles(Products products) {
+// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction: of MFMA by AMD's matrix
+// calculator, of the vector unit an FMA a lane.
+constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
+  if (!gpu.has_mfma) return 32 * 32 * 16 / gpu.wave_lanes * (products == Products::bf16x3 ? 3 : 1);
   switch (products) {
     case Products::float32:
       return 8 * 64;
@@ -47,8 +48,8 @@ struct GemmTile {
   constexpr bool operator==(const GemmTile&) const = default;
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
-  // Wavefronts that fit a SIMD unit with its 512 registers: a lane needs its sums and some others.
-  constexpr int64_t waves(int64_t others = 64) const {
+  // Wavefronts that fit a SIMD unit with its registers: a lane needs its sums and some others.
+  constexpr int64_t waves(const GpuMachine& gpu, int64_t others = 64) const {
     return smaller(gpu.registers / (rows * columns / 256 + others), gpu.waves_per_simd);
   }
 };
@@ -56,7 +57,7 @@ inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {12
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
-// adjacent rows and of four rows that are 20 or 12 further; a write phase has all chunks of two rows, one of eight
+// adjacent rows and of four rows that are 20 or 12 further. A write phase has all chunks of two rows, one of eight
 // rows, or (8 bytes of each, in bf16x3) two of four rows.
 inline constexpr int64_t chunk_bytes = 16, lds_row_bytes = 64;
 constexpr int lds_place(int row, int chunk) {
@@ -66,14 +67,15 @@ constexpr int lds_place(int row, int chunk) {
 // All threads store the same number of chunks: a narrow tile's columns are stored twice, and one copy is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
-// The blocks a compute unit holds at once: each block has one wavefront on each SIMD unit.
-constexpr int64_t blocks_a_unit(const GemmTile& tile) {
-  return smaller(tile.waves(), gpu.lds_bytes / gemm_lds_bytes(tile));
+// The blocks a compute unit holds at once.
+constexpr int64_t blocks_a_unit(const GemmTile& tile, const GpuMachine& gpu) {
+  return smaller(tile.waves(gpu) / block_waves(gpu), gpu.lds_bytes / gemm_lds_bytes(tile));
 }
 
 // With few tiles the reduction of each is split into parts, one a block (split-K), until the GPU has two blocks for
 // each compute unit. A part should be long enough to be worth its prologue and its end.
-inline constexpr int64_t blocks_of_parts = 2 * compute_units, least_part_steps = 8;
+inline constexpr int64_t least_part_steps = 8;
+constexpr int64_t blocks_of_parts(const GpuMachine& gpu) { return 2 * int64_t{gpu.compute_units}; }
 
 // Strides in elements: of images, groups, channel blocks and the three axes; the axes' fit 31 bits.
 struct GemmView {
@@ -88,8 +90,8 @@ struct WeightView {
   int64_t batch, group, k, column;
 };
 
-// What a block needs to find its tile: the number of tiles, the number of parts that each tile's reduction is split
-// into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
+// The numbers by which a block finds its tile. They are the number of tiles, the number of parts that each tile's
+// reduction is split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
 struct GemmLaunch {
   uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;
@@ -123,7 +125,7 @@ struct GemmPlan {
   bool matrix_product = false;
   bool is_split = false;                  // may cut the reduction into parts
   int64_t output_lanes = block_channels;  // of a block of the output; 1: each channel has a stride of its own
-  // Of a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
+  // For a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
   // shape's input channels are a guess then, by which tiles and parts are chosen.
   bool has_run_time_depth = false;
 
@@ -131,11 +133,11 @@ struct GemmPlan {
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), block_channels); }
-  // Wavefronts that a SIMD unit holds at once, each of another block. Halves that are loaded one by one take a register
-  // each.
-  constexpr int64_t waves() const {
+  // Wavefronts that a SIMD unit holds at once. Halves that are loaded one by one take a register each.
+  constexpr int64_t waves(const GpuMachine& gpu) const {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
-    return smaller(loads_halves ? tile.waves(80) : tile.waves(), gpu.lds_bytes / gemm_lds_bytes(tile));
+    return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
+                   gpu.lds_bytes / gemm_lds_bytes(tile) * block_waves(gpu));
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
@@ -181,7 +183,7 @@ struct GemmPlan {
     const uint32_t segment = static_cast<uint32_t>(step) * static_cast<uint32_t>(segments()) + part;
     return {static_cast<int32_t>(segment % tap_count), static_cast<int32_t>(segment / tap_count * 16 + lane)};
   }
-  // Elements of a step and those behind it that are no padding.
+  // Elements of a step and those after it that are not padding.
   constexpr int64_t rest(int64_t step) const {
     if (input_order == InputOrder::blocks) return (steps() - step) * depth();
     return taps() * shape.group_input_channels() - step * depth();
@@ -228,34 +230,34 @@ struct GemmPlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.product() < most;
   }
-  // The tiles of the output; none where the sizes do not fit. Column tiles run fastest, so that blocks that run
-  // together share their input; then row tiles, residues, groups, images.
+  // The tiles of the output; none if the sizes do not fit. Column tiles run fastest, so that blocks that run together
+  // share their input; then row tiles, residues, groups, images.
   constexpr int64_t tiles(const ConvSizes& sizes) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
     return sizes.batch * shape.groups * residues() * divide_up(grid(sizes.output).product(), tile.rows) *
            column_tiles();
   }
   // The number of parts into which each tile's reduction is split, given the number of tiles.
-  constexpr int64_t parts(int64_t tile_count) const {
+  constexpr int64_t parts(int64_t tile_count, const GpuMachine& gpu) const {
     if (!is_split || tile_count == 0) return 1;
-    return larger(smaller(blocks_of_parts / tile_count, steps() / residues() / least_part_steps), 1);
+    return larger(smaller(blocks_of_parts(gpu) / tile_count, steps() / residues() / least_part_steps), 1);
   }
-  constexpr int64_t parts(const ConvSizes& sizes) const { return parts(tiles(sizes)); }
+  constexpr int64_t parts(const ConvSizes& sizes, const GpuMachine& gpu) const { return parts(tiles(sizes), gpu); }
   // Blocks of a launch: all tiles of one part after the other.
-  constexpr int64_t blocks(const ConvSizes& sizes) const {
+  constexpr int64_t blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
     const int64_t count = tiles(sizes);
-    return count == INT64_MAX ? count : count * parts(count);
+    return count == INT64_MAX ? count : count * parts(count, gpu);
   }
 
-  // No launch is possible where strides do not fit either.
+  // No launch is possible if strides do not fit either.
   template <class Arguments>
-  constexpr int64_t blocks_of(const Arguments& arguments) const {
-    return arguments.input_view.fits() && arguments.output_view.fits() ? blocks(arguments.sizes) : INT64_MAX;
+  constexpr int64_t blocks_of(const Arguments& arguments, const GpuMachine& gpu) const {
+    return arguments.input_view.fits() && arguments.output_view.fits() ? blocks(arguments.sizes, gpu) : INT64_MAX;
   }
-  constexpr GemmLaunch launch(const ConvSizes& sizes) const {
+  constexpr GemmLaunch launch(const ConvSizes& sizes, const GpuMachine& gpu) const {
     const Axes counted = grid(sizes.output);
     return {static_cast<uint32_t>(tiles(sizes)),
-            static_cast<uint32_t>(parts(sizes)),
+            static_cast<uint32_t>(parts(sizes, gpu)),
             static_cast<uint32_t>(counted.product()),
             Divisor::of(divide_up(counted.product(), tile.rows)),
             Divisor::of(counted.w),
@@ -267,20 +269,23 @@ struct GemmPlan {
   // "four" is four sums of a thread that are adjacent in the output. A second launch, with a block for each `fours of a
   // thread`, adds the parts in order, so that the result does not depend on which block was first.
   constexpr int64_t fours_a_thread() const { return tile.rows * tile.columns / (4 * nest_threads); }
-  constexpr int64_t workspace_count(int64_t tile_count) const {
-    return parts(tile_count) == 1 ? 0 : parts(tile_count) * tile_count * tile.rows * tile.columns;
+  constexpr int64_t workspace_count(int64_t tile_count, const GpuMachine& gpu) const {
+    const int64_t count = parts(tile_count, gpu);
+    return count == 1 ? 0 : count * tile_count * tile.rows * tile.columns;
   }
   // For any sizes.
-  constexpr int64_t most_workspace_count() const { return is_split ? blocks_of_parts * tile.rows * tile.columns : 0; }
-  constexpr int64_t combining_blocks(const ConvSizes& sizes) const {
-    return parts(sizes) == 1 ? 0 : tiles(sizes) * fours_a_thread();
+  constexpr int64_t most_workspace_count(const GpuMachine& gpu) const {
+    return is_split ? blocks_of_parts(gpu) * tile.rows * tile.columns : 0;
+  }
+  constexpr int64_t combining_blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
+    return parts(sizes, gpu) == 1 ? 0 : tiles(sizes) * fours_a_thread();
   }
 };
 
 // Workgroups go to the XCDs in turn, and each XCD has its own cache: this renumbering, a bijection of 0 .. blocks - 1,
 // gives blocks with successive numbers to the same XCD.
-constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks) {
-  constexpr auto xcds = static_cast<uint32_t>(gpu.xcds);
+constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks, const GpuMachine& gpu) {
+  const auto xcds = static_cast<uint32_t>(gpu.xcds);
   const uint32_t share = blocks / xcds;
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }

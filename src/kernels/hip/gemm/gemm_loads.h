@@ -1,7 +1,7 @@
-// What the threads of a block load for an implicit matrix product, into registers and from there into LDS: rows of the
-// input at the taps of a convolution, and columns of weights.
+// The loads of the threads of a block for an implicit matrix product, into registers and from there into LDS: rows of
+// the input at the taps of a convolution, and columns of weights.
 //
-// What lies outside the input is read from a row of zeros instead: padding is index arithmetic, needs no branch and
+// Elements outside the input are read from a row of zeros instead: padding is index arithmetic, needs no branch and
 // sets no limit to sizes (a buffer descriptor's range would: 2 GiB).
 //
 // Limits: the input orders `elements` and `planar` (NCHW) take one load an element.
@@ -28,7 +28,7 @@ __device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32
   // Taps recur with the smallest step whose way is a multiple of the stride.
   int32_t step = 1;
   while (step * dilation % stride != 0) ++step;
-  // The first of them: the last that is tried is none.
+  // Finds the first tap that hits; `first == step` means none does.
   int32_t first = 0;
   while (first < step && (position - first * dilation) % stride != 0) ++first;
   const bool has_taps = first < step && first < kernel;
@@ -61,7 +61,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   AxisTaps taps_d, taps_h, taps_w;
 
   // The rows that this thread loads: the input position of tap 0, its offset, and along each axis the taps at which the
-  // row reads an element of the input, one a bit where these fit.
+  // row reads an element of the input, one a bit if these fit.
   static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
   static constexpr bool has_masks = mask_bits < 32;
   int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
@@ -129,7 +129,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   __device__ static uint32_t taps_inside(const AxisTaps& taps, int32_t kernel, int64_t dilation, int32_t position,
                                          int64_t size) {
     if (!plan.transposed && dilation == 1 && kernel > 1) {
-      // The taps from the first inside to the one where the input ends.
+      // The taps from the first inside to the one at the input's end.
       const auto within = [&](int32_t tap) { return tap < 0 ? 0 : tap < kernel ? tap : kernel; };
       return (1u << within(static_cast<int32_t>(size) - position)) - (1u << within(-position));
     }
@@ -177,7 +177,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     return plan.has_run_time_depth ? arguments.depth : static_cast<int32_t>(shape.group_input_channels());
   }
 
-  // Makes the compiler compute a number here, where it would otherwise branch around that.
+  // Makes the compiler compute a number here; it would otherwise branch around that.
   __device__ static int64_t computed(int64_t offset) {
     __asm__("" : "+v"(offset));
     return offset;
@@ -192,13 +192,13 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       fetched_rows[set][i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
     }
   }
-  // Where a thread's chunk begins in the channels of a step, and in their block.
+  // The begin of a thread's chunk in the channels of a step, and in their block.
   __device__ static int32_t first_element() { return thread_index() % 4 * chunk_elements; }
   __device__ static int32_t first_lane() { return first_element() % static_cast<int32_t>(block_channels); }
   __device__ static int32_t segment() { return first_element() / static_cast<int32_t>(block_channels); }
 
-  // Element `k` of a step: its offset from a row's own position. Where all lanes have the same one, the compiler
-  // computes with scalars.
+  // Element `k` of a step: its offset from a row's own position. If all lanes have the same one, the compiler computes
+  // with scalars.
   struct Element {
     Tap tap;
     int64_t offset;
@@ -221,7 +221,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   static constexpr bool has_element_table = is_planar && has_masks && !has_few_steps;
   struct ElementLanes {
     int64_t bytes = 0;  // from a row's own position
-    uint32_t mask = 0;  // of no row where the element is not real
+    uint32_t mask = 0;  // of no row if the element is not real
     int32_t first = -table_steps;
   } elements;
   __device__ void fill_elements(int32_t step) {
@@ -251,7 +251,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     if constexpr (has_element_table) {
       fetch_tabled(set, step);
     } else if constexpr (is_planar && has_few_steps && plan.taps() > 1) {
-      // Behind a branch on the chunk its taps are constants.
+      // After a branch on the chunk its taps are constants.
 #pragma clang loop unroll(full)
       for (int chunk = 0; chunk < chunk_step; ++chunk)
         if (first_chunk() == chunk) fetch_chunks(set, step, chunk);
@@ -313,7 +313,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
   }
 
-  // A step where each thread finds its own tap.
+  // A step whose threads each find their own tap.
   __device__ void fetch(int set, int32_t step) {
     if constexpr (plan.input_order != InputOrder::blocks) {
       fetch_elements(set, step);

@@ -1,7 +1,7 @@
 // The product of two tiles, used by every kernel that is a matrix product: operands in LDS, sums in registers; and that
 // product on MFMA. fma_tile.h has it for GPUs without.
 //
-// A block of 256 threads has a tile of rows x columns; each quarter of them, a wavefront where there is MFMA, has a
+// A block of 256 threads has a tile of rows x columns; each quarter of them, a wavefront if there is MFMA, has a
 // quarter of it, in 32x32 accumulators. One step of the reduction is 64 bytes of each row of either operand: 16
 // elements of float, 32 of a 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16
 // bytes, in an order that avoids bank conflicts (lds_place).
@@ -39,9 +39,9 @@ __device__ inline uint32_t upper_halves(uint32_t first, uint32_t second) {
   return __builtin_amdgcn_perm(second, first, 0x07060302u);
 }
 
-// Floats as the sums of two bfloat16, of which the higher is truncated rather than rounded so that the largest numbers
-// stay finite. The few instructions are what bounds bf16x3, so nothing is tested: what an infinity leaves is a NaN, and
-// of a NaN one of the two is.
+// Floats as the sums of two bfloat16; the higher is truncated rather than rounded so that the largest numbers stay
+// finite. The few instructions are what bounds bf16x3, so nothing is tested: what an infinity leaves is a NaN, and of a
+// NaN one of the two is.
 struct SplitFloats {
   UInt2 high, low;
 };
@@ -68,8 +68,8 @@ __device__ inline Float4 rounded_to_xf32(Float4 value) {
   return __builtin_elementwise_fma(power, Float4(0x1p-11f), value);
 }
 
-// Where the operands of a tile lie in LDS, and a thread's sums. Loops over registers are unrolled: a register cannot be
-// indexed by a variable without a detour.
+// The places of the operands of a tile in LDS, and a thread's sums. Loops over registers are unrolled: a register
+// cannot be indexed by a variable without a detour.
 template <Products products, GemmTile tile>
 struct TileSums {
   static constexpr int wave_rows = tile.rows / tile.row_waves(), wave_columns = tile.columns / tile.column_waves();
@@ -134,7 +134,7 @@ struct MfmaTileProduct : TileSums<products, tile> {
     }
   }
 
-  // What one chunk of either operand adds, in parts; each part for all accumulators before the next.
+  // The sums of one chunk of either operand, in parts; each part for all accumulators before the next.
   static constexpr int parts = products == Products::float32 ? 4 : 2;
   static constexpr int64_t part_elements = (is_half(products) ? 32 : 16) / (2 * parts), most_rest = 32;
   __device__ static Float16 add_part(Chunk column, Chunk row, int part, Float16 sum) {
@@ -174,7 +174,7 @@ struct MfmaTileProduct : TileSums<products, tile> {
     for (int i = 0; i < count; ++i) chunks[i] = *reinterpret_cast<const Chunk*>(first + i * 32 * lds_row_bytes);
   }
 
-  // Elements behind the first `rest`, a constant, are padding.
+  // Elements after the first `rest`, a constant, are padding.
   __device__ void multiply(int64_t rest = most_rest) {
     Chunk row[row_tiles], column[column_tiles];
     if constexpr (products == Products::bf16x3) {

@@ -12,7 +12,7 @@
 // out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
 // gemm_loads.h says how they are read.
 //
-// Products are made by the matrix unit, or by the vector unit where there is none (fma_tile.h).
+// Products are made by the matrix unit, or by the vector unit if there is none (fma_tile.h).
 //
 // Limits: a group of few output channels leaves columns of its tile unused.
 #pragma once
@@ -34,7 +34,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
 
   // ---- the reduction
 
-  // The steps where all threads are at one tap: for each pair of blocks of channels the taps that this block visits.
+  // The steps in which all threads are at one tap: for each pair of blocks of channels the taps that this block visits.
   static constexpr auto pairs = static_cast<int32_t>(divide_up(plan.input_blocks(), plan.segments()));
   __device__ int32_t visited_taps() const { return taps_d.count * taps_h.count * taps_w.count; }
   // Which of them along each axis.
@@ -91,7 +91,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     for (int i = 0; i < own_rows; ++i)
       row[i] = reinterpret_cast<const Input*>(reinterpret_cast<const char*>(row[i]) + bytes);
   }
-  // Where all taps are visited weights lie in their order: 1, but 0 at the end. As a comparison it would be a vector
+  // If all taps are visited weights lie in their order: 1, but 0 at the end. As a comparison it would be a vector
   // instruction.
   __device__ static int32_t weight_way(const TapLanes& lanes, int32_t lane) {
     return plan.transposed ? of_lane(lanes.weight_way, lane) : static_cast<int32_t>(smaller(end_lane - lane, 1));
@@ -166,8 +166,8 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     barrier();  // the product of the step before is done with LDS
     store_to_lds(set);
     barrier();
-    // Also behind the last step: with a condition here the compiler would move the loads behind the product, and the
-    // sums from registers to others.
+    // Also after the last step: with a condition here the compiler would move the loads after the product, and the sums
+    // from registers to others.
     next(set);
     __builtin_amdgcn_sched_barrier(0);
     product.multiply();
@@ -176,7 +176,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
   __device__ void reduce_steps(int32_t count, Next next) {
 #pragma clang loop unroll(full)
     for (int set = 0; set < ahead; ++set) next(set);
-    // One copy of it, also where the steps are few: what is gained on them would be lost in the instruction cache.
+    // One copy of it, even if the steps are few: the time gained on them would be lost in the instruction cache.
 #pragma clang loop unroll(disable)
     for (int32_t step = ahead - 1; step < count; step += ahead)
 #pragma clang loop unroll(full)
@@ -184,7 +184,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     if (ahead == 2 && count % 2 == 1) reduce_step(0, next);
   }
 
-  // Without a loop: nothing is fetched behind the last.
+  // Without a loop: nothing is fetched after the last.
   __device__ void reduce_few_steps() {
     fetch(0, 0);
 #pragma clang loop unroll(full)
@@ -272,7 +272,7 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   const GemmLaunch& launch = arguments.launch;
-  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts);
+  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu);
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)

@@ -1,4 +1,4 @@
-// What the compiler, the host and the channelwise convolution kernel must agree on. Pure functions.
+// The contract of the compiler, the host and the channelwise convolution kernel. Pure functions.
 #pragma once
 
 #include "kernels/hip/wave/divisor.h"
@@ -7,7 +7,7 @@
 
 namespace onnxc::kernels {
 
-// What a block needs to find its outputs.
+// The numbers by which a block finds its outputs.
 struct ChannelwiseLaunch {
   int64_t rounds;
   Divisor blocks_a_channel, channel_blocks, width, height;  // the last two of the grid
@@ -27,7 +27,7 @@ struct ChannelwisePlan {
   constexpr int64_t taps() const { return shape.kernel.product(); }
 
   // A thread computes adjacent outputs along one axis, so that an element it loads serves several of them: along the
-  // height, where there is one, since its neighbours along the width belong to neighbouring threads.
+  // height, if there is one, since its neighbours along the width belong to neighbouring threads.
   constexpr int slide() const { return shape.kernel.h > 1 ? 1 : 2; }
   constexpr int64_t outputs() const { return 4; }
   // Elements of the input that they need along that axis, without gaps.
@@ -58,25 +58,26 @@ struct ChannelwisePlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.d * extents.h * extents.w < most;
   }
-  // Iterations of a block, which loads its weights once: more where there are enough blocks for all compute units.
-  constexpr int64_t rounds(const ConvSizes& sizes) const {
-    constexpr int64_t enough_blocks = compute_units * 8, most_rounds = 8;
+  // Iterations of a block, which loads its weights once: more if there are enough blocks for all compute units.
+  constexpr int64_t rounds(const ConvSizes& sizes, const GpuMachine& gpu) const {
+    constexpr int64_t most_rounds = 8;
+    const int64_t enough_blocks = int64_t{gpu.compute_units} * 8;
     const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes.output).product(), threads_a_block());
     return larger(smaller(blocks / enough_blocks, most_rounds), 1);
   }
-  constexpr int64_t blocks_a_channel(const ConvSizes& sizes) const {
-    return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes));
+  constexpr int64_t blocks_a_channel(const ConvSizes& sizes, const GpuMachine& gpu) const {
+    return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes, gpu));
   }
-  // None possible where the sizes do not fit.
-  constexpr int64_t blocks(const ConvSizes& sizes) const {
+  // Not possible if the sizes do not fit.
+  constexpr int64_t blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
-    return sizes.batch * channel_blocks() * blocks_a_channel(sizes);
+    return sizes.batch * channel_blocks() * blocks_a_channel(sizes, gpu);
   }
 
-  constexpr ChannelwiseLaunch launch(const ConvSizes& sizes) const {
+  constexpr ChannelwiseLaunch launch(const ConvSizes& sizes, const GpuMachine& gpu) const {
     const Axes counted = grid(sizes.output);
-    return {rounds(sizes), Divisor::of(blocks_a_channel(sizes)), Divisor::of(channel_blocks()), Divisor::of(counted.w),
-            Divisor::of(counted.h)};
+    return {rounds(sizes, gpu), Divisor::of(blocks_a_channel(sizes, gpu)), Divisor::of(channel_blocks()),
+            Divisor::of(counted.w), Divisor::of(counted.h)};
   }
 };
 

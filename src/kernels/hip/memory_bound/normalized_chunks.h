@@ -3,8 +3,8 @@
 //
 // Method: rows are cut into chunks that a block holds. A first kernel stores the mean of each part of a row, of one
 // chunk or of several, and the sum of the squares of its differences from it. In a last one each block puts together
-// those of its rows, in double and always in the same order, and normalises a chunk, which is still in the caches. That
-// every block puts them together again costs less than a launch, while they are few: what is read is blocks times
+// those of its rows, in double and always in the same order, and normalises a chunk, which is still in the caches. To
+// put them together again in every block costs less than a launch, while they are few: the reads are blocks times
 // parts. If they are many, a kernel in between folds the parts of each row to 32 at most (RowPlan::moment_folds).
 //
 // Bound by: memory, two reads and one store of each element. Limits: those of rows.
@@ -56,7 +56,7 @@ __device__ inline void partial_moments(const ChunkArguments<Input, Output>& argu
   store_moments(row, part, statistics, launch, arguments.partial);
 }
 
-// Of a part of a row, or of the parts of all rows that have its statistics.
+// For a part of a row, or for the parts of all rows that have its statistics.
 struct PartialMoments {
   float mean, residue, squares, elements;
 };
@@ -65,10 +65,10 @@ struct PartialMoments {
 template <RowPlan plan, int64_t rows, class Input, class Output>
 struct PartsOfRows {
   using R = Row<plan, Input>;
-  // Of a part of all lanes.
+  // For a part of all lanes.
   static constexpr auto part_values = static_cast<int32_t>(partial_values) * R::lanes;
 
-  const float* partial;  // of the row, or of the image's first where several rows have these statistics
+  const float* partial;  // of the row, or of the image's first if several rows have these statistics
   int32_t parts, lane;   // of a row; of the first of these rows, counted through the image's blocks of channels
   int32_t columns, part_columns;
   const Divisor& by_row;
@@ -105,7 +105,7 @@ struct PartsOfRows {
   }
 };
 
-// What fold_moments leaves of them: of each row those that it shares with others as well.
+// The parts that fold_moments leaves: for each row those that it shares with others as well.
 template <RowPlan plan, class Input, class Output>
 struct FoldedParts {
   using R = Row<plan, Input>;
@@ -136,7 +136,8 @@ struct FoldedParts {
   }
 };
 
-// Sums of the differences from a number near the mean: a thread's few in float32, where they lose nothing to speak of.
+// Sums of the differences from a number near the mean: a thread's few in float32, in which they lose nothing to speak
+// of.
 template <RowPlan plan, class Input>
 struct MomentSums {
   using R = Row<plan, Input>;
@@ -150,8 +151,7 @@ struct MomentSums {
   __device__ void add(const Parts& parts, int32_t begin, int32_t end, float reference) {
 #pragma clang loop unroll(disable)
     for (int32_t i = begin + row.thread_of_row(); i < end; i += at_once * R::threads) {
-      // Without a branch, in front of which the loads would be waited for one after the other: behind the last part the
-      // first one counts nothing.
+      // Branch-free, or the compiler waits for each load. Past the last part, part 0 is added with weight 0.
       PartialMoments loaded[at_once];
 #pragma clang loop unroll(full)
       for (int j = 0; j < at_once; ++j) loaded[j] = parts(i + j * R::threads < end ? i + j * R::threads : begin);
@@ -168,14 +168,14 @@ struct MomentSums {
     }
   }
 
-  // Of all threads of the row, in their order, so that each of them has the same.
+  // The sum over all threads of the row, in their order, so that each of them has the same.
   __device__ double of_row(float value) const {
     const auto own = static_cast<double>(value);
     if constexpr (R::lanes == 1) {
       return fold_block(own, [](double a, double b) { return a + b; });
     } else {
       __shared__ double sums[nest_threads];
-      static_assert(sizeof sums == plan.lds_bytes());
+      static_assert(sizeof sums == plan.lds_bytes(own_gpu));
       barrier();  // the block may still be reading those of an earlier call
       sums[thread_index()] = own;
       barrier();
@@ -202,7 +202,7 @@ __device__ inline RowStatistics<RowKind::moments> combined_moments(const Row<pla
   asm volatile("" : "+v"(mean));
   result.mean = mean;
   result.residue = static_cast<float>(mean_shift);
-  // Equal elements have no variance, where rounding might leave one below zero.
+  // Equal elements have no variance, although rounding might leave one below zero.
   result.factor = 1.0f / square_root(static_cast<float>(variance < 0.0 ? 0.0 : variance) + epsilon);
   return result;
 }

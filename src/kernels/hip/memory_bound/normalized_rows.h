@@ -6,8 +6,8 @@
 //
 // Method: a block of threads holds its rows in registers, reads them once and stores them once, with the epilogue.
 // Short rows share a wavefront, whose lanes exchange partial results; rows of more than a few hundred elements have
-// several wavefronts, which exchange them through LDS. Where rows are not contiguous the lanes are neighbouring rows,
-// so that each load is of whole cache lines: the 16 channels of a block, or the axes behind a softmax's. The mean comes
+// several wavefronts, which exchange them through LDS. If rows are not contiguous the lanes are neighbouring rows, so
+// that each load is of whole cache lines: the 16 channels of a block, or the axes after a softmax's. The mean comes
 // first, then the differences from it, whose own mean corrects the first one's rounding, and their squares. A row
 // longer than a block holds is read twice: chunk after chunk for its statistics, then backwards, since the last chunks
 // are still in the caches.
@@ -41,7 +41,7 @@ class Row {
   static constexpr auto capacity = static_cast<int32_t>(plan.capacity());
 
   int32_t outer, inner;  // the row
-  bool is_real;          // threads behind the last row compute that one once more
+  bool is_real;          // threads past the last row compute that one once more
   int32_t columns;
 
   template <class Arguments>
@@ -129,7 +129,7 @@ class Row {
   // Which of the row's threads this is.
   __device__ int32_t thread_of_row() const { return first_; }
 
-  // An element behind the end of the row is read from its end, so that no load needs a branch.
+  // An element past the end of the row is read from its end, so that no load needs a branch.
   __device__ void load(int32_t begin, float (&values)[count]) const {
     const uint32_t first = offsets_from();
 #pragma clang loop unroll(full)
@@ -141,14 +141,14 @@ class Row {
     static_assert(plan.input == RowMemory::whole);
     // So many tensors' loads are under way while those of one are added.
     constexpr int ahead = count < 8 ? 8 : count < 64 ? 64 / count : 1;
-    // What the threads have in common is added to the tensor's place, in scalar registers.
+    // The common part of the threads' offsets is added to the tensor's place, in scalar registers.
     constexpr auto step = static_cast<int64_t>(threads * vector * lanes * sizeof(Input)),
                    loads = plan.always_fits() ? plan.columns / threads / vector : held;
     const uint32_t first = offsets_from();
     const auto own = static_cast<uint32_t>(offset_of_load(first, begin, 0)),
                last = static_cast<uint32_t>(offset_of_load(first, begin, held - 1));
     float loaded[ahead][count];
-    // Behind the last tensor it again, so that no load needs a branch.
+    // Past the last tensor, load the last one again, so that loads need no branch.
     const auto fetch = [&](int set, int32_t tensor) {
       const char* const input = input_ + (tensor < tensors ? tensor : tensors - 1) * size * int64_t{sizeof(Input)};
 #pragma clang loop unroll(full)
@@ -189,7 +189,7 @@ class Row {
     return offset_in_row(indices, view) * static_cast<int64_t>(sizeof(T));
   }
 
-  // Sets the elements behind the end.
+  // Sets the elements past the end.
   __device__ void pad(int32_t begin, float padding, float (&values)[count]) const {
 #pragma clang loop unroll(full)
     for (int i = 0; i < count; ++i) values[i] = is_inside(begin, i / vector) ? values[i] : padding;
@@ -225,7 +225,7 @@ class Row {
       value = fold_lanes<1, static_cast<int>(plan.group_lanes)>(value, fold);
       value = fold_lanes < lanes, row_threads<wave ? row_threads : wave>(value, fold);
     }
-    if constexpr (plan.uses_lds(wave)) {
+    if constexpr (plan.uses_lds(own_gpu)) {
       float(&partial)[2][nest_threads] = exchanged();
       constexpr int part_threads = lanes < wave ? wave : lanes;
       const int thread = thread_index(), begin = thread / row_threads * row_threads + lane_;
@@ -256,7 +256,7 @@ class Row {
   struct ChunkMoments {
     float mean, differences, squares;  // the last two are sums
   };
-  // Leaves the differences from the mean in the values, and 0 behind the end; `elements` of the rows that have common
+  // Leaves the differences from the mean in the values, and 0 past the end; `elements` of the rows that have common
   // statistics count.
   __device__ ChunkMoments chunk_moments(int32_t begin, float elements, float (&values)[count]) const {
     pad(begin, 0.0f, values);
@@ -278,7 +278,7 @@ class Row {
   // One place in LDS for every fold.
   __device__ static float (&exchanged())[2][nest_threads] {
     __shared__ float partial[2][nest_threads];
-    static_assert(sizeof partial == plan.lds_bytes(wave_lanes));
+    static_assert(sizeof partial == plan.lds_bytes(own_gpu));
     return partial;
   }
 
@@ -299,7 +299,7 @@ __device__ void add_and_normalize(Statistics& statistics, const R& row, float (&
   for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
 }
 
-// Squares less a part of them. Where both overflow, so does the result: infinity less infinity would be NaN.
+// Squares less a part of them. If both overflow, so does the result: infinity less infinity would be NaN.
 __device__ inline float less_squares(float squares, float part) {
   constexpr float largest = 0x1.fffffep127f;
   return squares - (part < largest ? part : largest);
@@ -442,7 +442,7 @@ class RowStore {
     }
   }
 
-  // All elements first, then the stores: behind a store the compiler would load again what the epilogue reads, or wait
+  // All elements first, then the stores: after a store the compiler would load again what the epilogue reads, or wait
   // for the store together with an earlier load.
   __device__ void store(int32_t begin, float (&values)[R::count]) {
     apply(epilogue_, begin, values);

@@ -1,4 +1,4 @@
-// What the compiler, the host and the kernels of normalised rows must agree on. Pure functions.
+// The contract of the compiler, the host and the kernels of normalised rows. Pure functions.
 #pragma once
 
 #include "kernels/hip/wave/divisor.h"
@@ -14,7 +14,7 @@ enum class RowKind : uint8_t { softmax, log_softmax, moments, mean_square };
 // found by all strides.
 enum class RowMemory : uint8_t { whole, part, cut };
 
-// The axes of a tensor in the order that they have in memory; those missing behind are 1.
+// The axes of a tensor in the order that they have in memory; those missing at the end are 1.
 struct RowSizes {
   static constexpr int most_axes = 6;
 
@@ -56,7 +56,7 @@ struct MomentFolds {
   int64_t parts;  // of a fold but the last; 0: the parts stay as they are
 };
 
-// A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones behind
+// A row runs along the axes that are normalised together; the outer axes in front of these and the inner ones after
 // them count rows. A block of 256 threads has `lanes` adjacent rows along the inner axes, times as many along the outer
 // axes as leave `threads` for each row. The template argument of the kernels.
 struct RowPlan {
@@ -79,8 +79,8 @@ struct RowPlan {
   constexpr int64_t capacity() const { return threads * vector * held; }
   constexpr bool always_fits() const { return columns > 0 && columns <= capacity(); }
   // Wavefronts that share a row exchange two numbers for each thread.
-  constexpr bool uses_lds(int64_t wave = gpu.wave_lanes) const { return threads > 1 && lanes * threads > wave; }
-  constexpr int64_t lds_bytes(int64_t wave = gpu.wave_lanes) const { return uses_lds(wave) ? 2 * nest_threads * 4 : 0; }
+  constexpr bool uses_lds(const GpuMachine& gpu) const { return threads > 1 && lanes * threads > gpu.wave_lanes; }
+  constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return uses_lds(gpu) ? 2 * nest_threads * 4 : 0; }
 
   static constexpr int64_t product(const RowSizes& sizes, int first, int end) {
     int64_t result = 1;
@@ -107,23 +107,24 @@ struct RowPlan {
   }
   constexpr int64_t parts(const RowSizes& sizes) const { return divide_up(chunks(sizes), part_chunks(sizes)); }
 
-  // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1, of which
-  // 16 channels fill a half with each value, and contiguous rows all with those of the next parts.
-  constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values) const {
+  // Cycles of the busiest compute unit while each block of the last kernel reads so many parts: lines of L1; 16
+  // channels fill a half of one with each value, and contiguous rows fill all of one with those of the next parts.
+  constexpr double moment_cycles(const RowSizes& sizes, int64_t parts, int64_t values, const GpuMachine& gpu) const {
     const double bytes = static_cast<double>(values * smaller(cache_line_bytes, lanes * values * 4));
-    const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), compute_units));
-    return rounds * static_cast<double>(parts) * bytes / gpu.l1_bytes_a_cycle;
+    const auto rounds = static_cast<double>(divide_up(tiles(sizes) * chunks(sizes), gpu.compute_units));
+    return rounds * static_cast<double>(parts) * machine::cycles_for(bytes, gpu.l1_bytes_a_cycle);
   }
   // Whether that many parts, of all `rows` with common statistics, are worth a launch that folds them, and how. Its
   // blocks load eight parts a thread at once, from the second-level cache.
-  constexpr MomentFolds moment_folds(const RowSizes& sizes, int64_t parts, int64_t rows) const {
-    constexpr double load_cycles = 500, launch_cycles = launch_microseconds * gpu.clock_megahertz;
+  constexpr MomentFolds moment_folds(const RowSizes& sizes, int64_t parts, int64_t rows, const GpuMachine& gpu) const {
+    constexpr double load_cycles = 500;
+    const double launch_cycles = launch_microseconds * gpu.clock_megahertz;
     if (is_empty(sizes) || !fits(sizes)) return {Divisor::of(1), 0};
     const int64_t all = parts * rows, length = divide_up(all, most_folds), count = divide_up(all, length);
     const double loads = static_cast<double>(divide_up(length, 8 * threads)) *
-                         static_cast<double>(divide_up(tiles(sizes) * count, 8 * compute_units));
-    const double folded = launch_cycles + loads * load_cycles + moment_cycles(sizes, most_folds, folded_values);
-    const bool pays = moment_cycles(sizes, all, partial_values) > folded;
+                         static_cast<double>(divide_up(tiles(sizes) * count, 8 * int64_t{gpu.compute_units}));
+    const double folded = launch_cycles + loads * load_cycles + moment_cycles(sizes, most_folds, folded_values, gpu);
+    const bool pays = moment_cycles(sizes, all, partial_values, gpu) > folded;
     return {Divisor::of(count), pays ? length : 0};
   }
 
@@ -135,7 +136,7 @@ struct RowPlan {
            count < most && (count == 0 || chunks(sizes) < most / 16 / count);
   }
   constexpr bool is_empty(const RowSizes& sizes) const { return product(sizes, 0, RowSizes::most_axes) == 0; }
-  // None possible where the sizes do not fit.
+  // Not possible if the sizes do not fit.
   constexpr int64_t blocks(const RowSizes& sizes) const {
     if (is_empty(sizes)) return 0;
     return fits(sizes) ? tiles(sizes) : INT64_MAX;
@@ -150,7 +151,7 @@ struct RowPlan {
     return fits(sizes) ? tiles(sizes) * chunks(sizes) : INT64_MAX;
   }
 
-  // Of the last kernel, of rows whose parts were folded or not, and of the one that folds them.
+  // For the last kernel, with rows whose parts were folded or not, and for the one that folds them.
   template <class Chunks>
   constexpr int64_t chunk_blocks(const Chunks& chunks, bool are_folded) const {
     return are_folded == (chunks.folds.parts > 0) ? chunk_blocks(chunks.rows.sizes) : 0;
@@ -160,7 +161,7 @@ struct RowPlan {
     return chunks.folds.parts > 0 ? blocks(chunks.rows.sizes) * chunks.folds.count.divisor : 0;
   }
 
-  // Of an element in the statistics of so many rows.
+  // The share of an element in the statistics of so many rows.
   constexpr double share(const RowSizes& sizes, int64_t rows) const {
     return 1.0 / static_cast<double>(larger(rows * row_columns(sizes), 1));
   }
@@ -189,7 +190,7 @@ struct RowArguments {
   RowView input_view, output_view;
 };
 
-// Of rows in chunks.
+// For rows in chunks.
 template <class Input, class Output>
 struct ChunkArguments {
   RowArguments<Input, Output> rows;

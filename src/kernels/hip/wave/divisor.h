@@ -5,7 +5,7 @@
 
 namespace onnxc::kernels {
 
-// For numbers below 2^31. The multiplier is 2^(31+s) / d, rounded up, where 2^s is the first power of two not below the
+// For numbers below 2^31. The multiplier is 2^(31+s) / d, rounded up; 2^s is the first power of two not below the
 // divisor d: its error, below one part in 2^31, is too small to change the quotient.
 struct Divisor {
   uint32_t divisor, multiplier, shift;

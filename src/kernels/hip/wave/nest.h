@@ -1,4 +1,4 @@
-// What the kernels that are printed from loop nests share.
+// The shared parts of the kernels that are printed from loop nests.
 #pragma once
 
 #include "kernels/hip/wave/elementary.h"
@@ -74,8 +74,8 @@ struct BitsOf<8> {
   using Type = uint64_t;
 };
 
-// Combines an element of 32 or 64 bits with a value where other threads of the launch do so too. `fold` may not depend
-// on the order. An element that stays as it is is not written, which ends most contests for an extreme.
+// Combines an element of 32 or 64 bits with a value if other threads of the launch do so too. `fold` may not depend on
+// the order. An element that stays as it is is not written, which ends most contests for an extreme.
 template <class T, class Fold>
 __device__ inline void atomic_fold(T* element, T value, Fold fold) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -90,7 +90,7 @@ __device__ inline void atomic_fold(T* element, T value, Fold fold) {
   }
 }
 
-// What a thread found in its share of an argument reduction; a position below 0: nothing.
+// The result of a thread for its share of an argument reduction; a position below 0: nothing.
 template <class T>
 struct Extreme {
   T value;

@@ -16,9 +16,9 @@
 #endif
 #define ONNXC_KERNELS_ISA ONNXC_GPU
 
-// At least so many wavefronts share a SIMD unit. With two the compiler keeps MFMA sums in plain registers, of which a
-// wavefront has 256, instead of moving them to and from accumulation registers. Where there is no MFMA, half of those
-// that fit: with all 256 registers of RDNA3 the compiler's schedule takes some more.
+// At least so many wavefronts share a SIMD unit. With two the compiler keeps MFMA sums in plain registers (a wavefront
+// has 256) instead of moving them to and from accumulation registers. If there is no MFMA, half of those that fit: with
+// all 256 registers of RDNA3 the compiler's schedule takes some more.
 #define ONNXC_PLANNED_WAVES __attribute__((amdgpu_waves_per_eu(onnxc::kernels::planned_waves)))
 // No more than two: registers serve loads in flight rather than a third wavefront.
 #define ONNXC_ONLY_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))
@@ -33,7 +33,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Launches and tiles are planned for one GPU (launch.h), whose plans every GPU carries out; what differs from GPU to
+// Launches and tiles are planned for one GPU, whose plans every GPU of a model.so carries out; what differs from GPU to
 // GPU inside of a kernel follows from this row.
 inline constexpr machine::GpuMachine own_gpu = machine::ONNXC_GPU;
 inline constexpr int wave_lanes = own_gpu.wave_lanes, planned_waves = own_gpu.has_mfma ? 2 : own_gpu.waves_per_simd / 2;
@@ -55,8 +55,8 @@ __device__ inline void barrier() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-// What stands `offset` bytes into a kernel's arguments, loaded where this is called. Read by its name the compiler
-// loads it when the kernel begins, and holds it in scalar registers, or spills it, until it is used.
+// The argument `offset` bytes into a kernel's arguments, loaded at the call. Read by its name the compiler loads it
+// when the kernel begins, and holds it in scalar registers, or spills it, until it is used.
 template <class T>
 __device__ inline T late_argument(size_t offset) {
   using Place = const __attribute__((address_space(4))) char*;

@@ -1,4 +1,4 @@
-// Which kernel a convolution of this shape takes where its output is wanted in blocks, or in rows.
+// Which kernel a convolution of this shape takes if its output is wanted in blocks, or in rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ const Offer* cheapest(const Offers& offers, LayoutDemand gives) {
   return best;
 }
 
-// The kernel to blocks: "conv_winograd 2x2x4".
+// The kernel to blocks: "conv_winograd F(2,2,4)".
 std::string to_blocks(const ConvShape& shape, const CpuMachine& machine, const Axes& output, const Given& given = {}) {
   const Offers offers = offers_of(shape, machine, output, given);
   return cheapest(offers, LayoutDemand::blocks)->kernel;
@@ -59,13 +59,13 @@ std::string choose_unknown(const ConvShape& shape, const Axes& usual) {
   return family(to_blocks(shape, v4, usual, {.output_is_known = false}));
 }
 
-// The kernel to rows, where one costs less than a kernel to blocks and a copy.
+// The kernel to rows, if one costs less than a kernel to blocks and a copy.
 std::optional<std::string> to_rows(const ConvShape& shape, const CpuMachine& machine, const Axes& output) {
   const Offers offers = offers_of(shape, machine, output, {});
   const double copy = cpu_target(machine).copy_to_rows_cost *
                       as_real(output.product() * kernels::divide_up(shape.output_channels, machine.lanes()));
   const Offer* best = cheapest(offers, LayoutDemand::rows);
-  if (best == nullptr || best->cost >= cheapest(offers, LayoutDemand::blocks)->cost + copy) return std::nullopt;
+  if (best == nullptr || best->cost >= *cheapest(offers, LayoutDemand::blocks)->cost + copy) return std::nullopt;
   return best->kernel;
 }
 
@@ -73,7 +73,7 @@ double cost(const std::string& kernel, const ConvShape& shape, const CpuMachine&
   const Offers offers = offers_of(shape, machine, output, {});
   const auto found = std::ranges::find(offers, kernel, &Offer::kernel);
   internal_check(found != offers.end(), "a kernel that supports the shape");
-  return found->cost;
+  return found->cost.value();
 }
 
 TEST(ConvOffers, FewInputChannelsAreReadPlanar) {
@@ -116,7 +116,7 @@ TEST(ConvOffers, Groups) {
   EXPECT_EQ(choose_for(v3, 4, 12, 12), "conv_direct");
 }
 
-// Where rows are wanted.
+// With rows wanted.
 TEST(ConvOffers, StemsToRows) {
   for (const CpuMachine& machine : {v3, v4}) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) { return to_rows(shape, machine, output); };
@@ -194,15 +194,15 @@ TEST(ConvOffers, SmallMapsWithManyWeightsAreDirect) {
   EXPECT_EQ(choose(shape, {4, 14, 14}), "conv_winograd");
 }
 
-// With eight lanes products weigh twice as much beside the bytes of weights, and Winograd is expected to win. Where
-// taps in the padding are left out anyway it would by so little that it is not worth 36 MiB more of a process.
+// With eight lanes products weigh twice as much beside the bytes of weights, and Winograd is expected to win. If taps
+// in the padding are left out anyway it would by so little that it is not worth 36 MiB more of a process.
 TEST(ConvOffers, ManyWeightsMustPayClearly) {
   const ConvShape cubes{.input_channels = 512, .output_channels = 512, .kernel = cube};
   const ConvShape planes{.input_channels = 512, .output_channels = 1152, .kernel = {1, 3, 3}};
-  EXPECT_LT(cost("conv_winograd 2x2x2", cubes, v3, {2, 7, 7}), cost("conv_direct", cubes, v3, {2, 7, 7}));
+  EXPECT_LT(cost("conv_winograd F(2,2,2)", cubes, v3, {2, 7, 7}), cost("conv_direct", cubes, v3, {2, 7, 7}));
   EXPECT_EQ(family(to_blocks(cubes, v3, Axes{2, 7, 7})), "conv_direct");
   EXPECT_EQ(family(to_blocks(cubes, v3, Axes{4, 14, 14})), "conv_winograd");
-  EXPECT_EQ(to_blocks(planes, v3, Axes{1, 7, 7}), "conv_winograd 1x2x2");
+  EXPECT_EQ(to_blocks(planes, v3, Axes{1, 7, 7}), "conv_winograd F(2,2)");
   EXPECT_EQ(choose(planes, {1, 7, 7}), "conv_direct");
 }
 
@@ -217,47 +217,49 @@ TEST(ConvOffers, EightLanesCountTheTapsInsideTheInput) {
 TEST(ConvOffers, EightLanesHoldFewerWeights) {
   const ConvShape shape{.input_channels = 192, .output_channels = 192, .kernel = cube};
   const Axes output{4, 14, 14};
-  EXPECT_LT(cost("conv_winograd 2x2x4", shape, v3, output), cost("conv_winograd 2x2x2", shape, v3, output));
-  EXPECT_EQ(to_blocks(shape, v3, output), "conv_winograd 2x2x2");
+  EXPECT_LT(cost("conv_winograd F(2,2,4)", shape, v3, output), cost("conv_winograd F(2,2,2)", shape, v3, output));
+  EXPECT_EQ(to_blocks(shape, v3, output), "conv_winograd F(2,2,2)");
 }
 
 std::string tile(const ConvShape& shape, const Axes& output) { return to_blocks(shape, v4, output); }
 
 TEST(ConvOffers, LargeMapsTakeTilesOfFour) {
-  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = cube}, {16, 56, 56}), "conv_winograd 2x2x4");
+  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = cube}, {16, 56, 56}),
+            "conv_winograd F(2,2,4)");
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}, {8, 56, 56}),
-            "conv_winograd 1x2x4");
+            "conv_winograd F(2,4)");
   EXPECT_EQ(tile({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}),
-            "conv_winograd 4x1x1");
+            "conv_winograd F(4)");
 }
 
 TEST(ConvOffers, EightLanesTakeTilesOfFourByFour) {
   constexpr ConvShape shape{.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}};
-  EXPECT_EQ(to_blocks(shape, v3, Axes{8, 56, 56}), "conv_winograd 1x4x4");
-  EXPECT_EQ(to_blocks(shape, v4, Axes{8, 56, 56}), "conv_winograd 1x2x4");
+  EXPECT_EQ(to_blocks(shape, v3, Axes{8, 56, 56}), "conv_winograd F(4,4)");
+  EXPECT_EQ(to_blocks(shape, v4, Axes{8, 56, 56}), "conv_winograd F(2,4)");
 }
 
 TEST(ConvOffers, EightLanesTakeTilesOfFourByFourInVolumesWhereTheirWeightsAreFew) {
   for (const int64_t channels : {16, 32, 64}) {
     const ConvShape shape{.input_channels = channels, .output_channels = channels, .kernel = cube};
-    EXPECT_EQ(to_blocks(shape, v3, Axes{16, 56, 56}), "conv_winograd 2x4x4");
-    EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}), "conv_winograd 2x2x4");
+    EXPECT_EQ(to_blocks(shape, v3, Axes{16, 56, 56}), "conv_winograd F(2,4,4)");
+    EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}), "conv_winograd F(2,2,4)");
   }
-  // 9 MiB, where 2x2x4 has 6.
+  // 9 MiB; 2x2x4 has 6.
   const ConvShape many{.input_channels = 128, .output_channels = 128, .kernel = cube};
-  EXPECT_EQ(to_blocks(many, v3, Axes{8, 28, 28}), "conv_winograd 2x2x4");
+  EXPECT_EQ(to_blocks(many, v3, Axes{8, 28, 28}), "conv_winograd F(2,2,4)");
 }
 
 TEST(ConvOffers, WholeWeightsTakeTilesThatKeepIntegersExact) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
-  EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}, {.has_whole_weights = true}), "conv_winograd 2x2x2");
+  EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}, {.has_whole_weights = true}), "conv_winograd F(2,2,2)");
 }
 
 TEST(ConvOffers, SmallMapsAndManyWeightsTakeTilesOfTwo) {
-  // Of a tile of four in two voxels, half would be empty; transformed weights of 512 channels would grow by 33 MB.
+  // A tile of four in two voxels would be half empty; transformed weights of 512 channels would grow by 33 MB.
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = {3, 1, 1}}, {2, 56, 56}),
-            "conv_winograd 2x1x1");
-  EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}), "conv_winograd 2x2x2");
+            "conv_winograd F(2)");
+  EXPECT_EQ(tile({.input_channels = 512, .output_channels = 512, .kernel = cube}, {4, 14, 14}),
+            "conv_winograd F(2,2,2)");
 }
 
 TEST(ConvOffers, FiveTapsTakeWinogradUnlessTheMapIsTiny) {
@@ -266,7 +268,7 @@ TEST(ConvOffers, FiveTapsTakeWinogradUnlessTheMapIsTiny) {
   };
   for (const CpuMachine& machine : {v3, v4}) {
     for (const int64_t channels : {16, 32, 64, 128})
-      EXPECT_EQ(to_blocks(shape(channels), machine, Axes{16, 24, 32}), "conv_winograd 1x2x2");
+      EXPECT_EQ(to_blocks(shape(channels), machine, Axes{16, 24, 32}), "conv_winograd F(1,2,2)");
     EXPECT_EQ(family(to_blocks(shape(256), machine, Axes{2, 3, 4})), "conv_direct");
     EXPECT_EQ(family(to_blocks(shape(64), machine, Axes{16, 24, 32}, {.has_whole_weights = true})), "conv_direct");
   }
@@ -275,9 +277,9 @@ TEST(ConvOffers, FiveTapsTakeWinogradUnlessTheMapIsTiny) {
 TEST(ConvOffers, StridesOfTwoTakeWinogradWithManyChannels) {
   constexpr Axes two{2, 2, 2};
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 128, .kernel = cube, .stride = two}, {8, 28, 28}),
-            "conv_winograd 2x2x2");
+            "conv_winograd F(2,2,2)");
   EXPECT_EQ(tile({.input_channels = 64, .output_channels = 230, .kernel = {1, 3, 3}, .stride = {1, 2, 2}}, {8, 28, 28}),
-            "conv_winograd 1x2x2");
+            "conv_winograd F(2,2)");
   EXPECT_EQ(choose({.input_channels = 16, .output_channels = 32, .kernel = cube, .stride = two}, {16, 20, 24}),
             "conv_direct");
 }
@@ -287,11 +289,11 @@ TEST(ConvOffers, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) { return to_blocks(shape, machine, output); };
     const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
     EXPECT_EQ(choose(shape, {32, 40, 48}),
-              machine.convolution.takes_two_fours ? "conv_winograd 2x4x4" : "conv_winograd 2x2x4");
-    // Lattices of one tile, of which a register tile would be mostly empty.
+              machine.convolution.takes_two_fours ? "conv_winograd F(2,4,4)" : "conv_winograd F(2,2,4)");
+    // Lattices of one tile: a register tile would be mostly empty.
     EXPECT_EQ(choose(shape, {4, 4, 4}), "conv_direct");
     EXPECT_EQ(choose(shape, {8, 8, 8}), "conv_direct");
-    // A dilation of one tap is none, with a stride there is no form.
+    // A dilation of one tap has no effect; with a stride there is no form.
     EXPECT_EQ(
         choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}, .dilation = {9, 1, 1}}, {16, 28, 28}),
         choose({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}}, {16, 28, 28}));
@@ -306,7 +308,7 @@ TEST(ConvOffers, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
 TEST(ConvOffers, StridesOfTwoWithManyWeightsTransformFewerAxes) {
   // Along all three axes the weights would be 4.6 times as many, along two they are 2.8 times.
   const ConvShape shape{.input_channels = 128, .output_channels = 256, .kernel = cube, .stride = {2, 2, 2}};
-  EXPECT_EQ(tile(shape, {4, 14, 14}), "conv_winograd 1x2x2");
+  EXPECT_EQ(tile(shape, {4, 14, 14}), "conv_winograd F(1,2,2)");
   EXPECT_EQ(choose({.input_channels = 256, .output_channels = 512, .kernel = cube, .stride = {2, 2, 2}}, {2, 7, 7}),
             "conv_direct");
 }
@@ -319,7 +321,7 @@ TEST(ConvOffers, WhatHasNoWinogradFormIsDirect) {
 
 TEST(ConvOffers, CostGrowsWithTheMap) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
-  for (const char* kernel : {"conv_direct", "conv_winograd 2x2x2", "conv_winograd 2x2x4"})
+  for (const char* kernel : {"conv_direct", "conv_winograd F(2,2,2)", "conv_winograd F(2,2,4)"})
     EXPECT_LT(cost(kernel, shape, v4, {4, 14, 14}), cost(kernel, shape, v4, {8, 14, 14}));
 }
 
@@ -342,11 +344,11 @@ std::string choose_of_bytes(const ConvShape& shape, const Axes& output, int8_t w
 
 TEST(ByteConvOffers, ThreeTapsTakeWinogradWhereSumsFit) {
   const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube};
-  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 30), "conv_int8_winograd 2x4x4");
+  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 30), "conv_int8_winograd F(2,4,4)");
   // 64 * 27 * 127 * 128 is above 2^24: tiles of 2 along an axis leave two bits more.
-  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 127), "conv_int8_winograd 2x2x4");
+  EXPECT_EQ(choose_of_bytes(shape, {16, 56, 56}, 127), "conv_int8_winograd F(2,2,4)");
   EXPECT_EQ(choose_of_bytes({.input_channels = 64, .output_channels = 64, .kernel = {1, 3, 3}}, {8, 56, 56}, 30),
-            "conv_int8_winograd 1x4x4");
+            "conv_int8_winograd F(4,4)");
 }
 
 TEST(ByteConvOffers, OtherShapesAndSmallMapsAreDirect) {

@@ -13,7 +13,7 @@
 namespace onnxc {
 namespace {
 
-// Of the machine that the compiled programs run on.
+// For the machine that the compiled programs run on.
 int64_t native_lanes() { return resolve_march("native").lanes(); }
 
 // A program whose last step is to be looked at, with a blocked copy of its first input.
@@ -125,7 +125,7 @@ TEST(LayoutCopyCall, LeavesWhatIsNotElementByElement) {
   EXPECT_FALSE(with_rows.is_copy());
 }
 
-// Concat of two parts, the second of which is computed on the way; then out of the blocks again.
+// Concat of two parts; the second is computed on the way; then out of the blocks again.
 void add_concat(CompiledPrograms& programs, int64_t first, int64_t second, bool is_taken) {
   Blocked b({2, first, 3, 7});
   const Shape shape = {2, second, 3, 7}, joined = {2, first + second, 3, 7};

@@ -115,7 +115,7 @@ TEST(NestPrinter, ClampedIndices) {
   programs.expect_same_as_interpreter();
 }
 
-// A shifted window whose borders are zero, as Pad is: the load stands behind its test.
+// A shifted window whose borders are zero, as Pad is: the load is guarded by its test.
 TEST(NestPrinter, LoadsBehindATest) {
   CompiledPrograms programs;
   for (int64_t shift : {-3, 0, 4, 40}) {
@@ -152,7 +152,7 @@ TEST(NestPrinter, BlockedLayouts) {
   programs.expect_same_as_interpreter();
 }
 
-// A slope by channel where x is below zero, as PRelu is: in blocks, of which some are padded, and in rows.
+// A slope by channel if x is below zero, as PRelu is: in blocks, some of them padded, and in rows.
 TEST(NestPrinter, ChosenByTheirValues) {
   CompiledPrograms programs;
   for (int64_t channels : {5, 16, 20})
@@ -239,7 +239,7 @@ TEST(NestPrinter, GathersByIndicesKnownAtRunTime) {
   programs.expect_same_as_interpreter();
 }
 
-// Several updates of one element, in order, of which a condition leaves some out.
+// Several updates of one element, in order; a condition leaves some out.
 TEST(NestPrinter, Scatters) {
   CompiledPrograms programs;
   for (StoreKind kind :
@@ -261,7 +261,7 @@ TEST(NestPrinter, Scatters) {
   programs.expect_same_as_interpreter();
 }
 
-// Both stores of a nest, of which the second reads what the first wrote.
+// Both stores of a nest; the second reads what the first wrote.
 TEST(NestPrinter, StoresThatSeeOneAnother) {
   ProgramBuilder builder;
   Operand x = builder.input(DType::float32, {50}), y = builder.output(DType::float32, {50}),

@@ -54,5 +54,5 @@ def test_vectors_are_converted(tmp_path: Path, march: str) -> None:
             # A vector from memory, or a number that was moved to a register by itself.
             (alone if re.search(r"%xmm\d+, %xmm\d+$", line) else vectors)[nest] += 1
     assert len(vectors) == len(ONE) + len(TWO) + 2
-    # What is left behind the last vector is converted by itself, some times for each load; one by one it would be 16.
+    # The rest after the last vector is converted by itself, some times for each load; one by one it would be 16.
     assert {nest: count for nest, count in alone.items() if count > 8} == {}

@@ -99,7 +99,7 @@ transpose
 )");
 }
 
-// What a test keeps within the buffer may not be read ahead of it.
+// A load that a test keeps within the buffer may not be read ahead of it.
 TEST(TransposedTiles, NotBehindATest) {
   ProgramBuilder builder;
   Operand x = builder.input(DType::float32, {33, 20}), y = builder.output(DType::float32, {22, 35});

@@ -29,7 +29,7 @@ struct LightScaleAndBias : ScaleAndBias {
   static constexpr bool is_light = true;
 };
 
-// Tells where the output was.
+// Tells the place of the output.
 struct PlaceEpilogue {
   vec operator()(vec value, const MatrixPosition& p) const {
     return value + splat(static_cast<float>(p.batch[2] * 7 + p.batch[3] * 5 + p.row * 3));
@@ -134,7 +134,7 @@ struct Problem {
   }
 };
 
-// A score of up to about 10 rounds by units of 2^-21, of which the exponential makes a relative error; the sums over
+// A score of up to about 10 rounds by units of 2^-21, and the exponential makes a relative error of that; the sums over
 // depth and keys and the quotient add less. The place is at most 2^11.
 template <int64_t narrow_columns>
 void check(int64_t heads, int64_t queries, int64_t keys, int64_t depth, int64_t columns) {
@@ -189,14 +189,14 @@ TEST(ISA_SUITE(Attention), DepthHeadsAndManyTasks) {
   ASSERT_GT(attention_geometry(lanes, {{1, 1, 2, 1}, 101, 65, 8, 8}, false).ranges, 1);
   check<0>(1, 101, 65, 8, 8);
   check<4>(1, 101, 65, 8, 4);
-  // Attentions that share tasks, of which the last has fewer.
+  // Attentions that share tasks; the last task has fewer.
   const AttentionGeometry shared = attention_geometry(lanes, {{1, 1, 2, 45}, 13, 300, 2, 1}, true);
   ASSERT_GT(shared.task_batches, 1);
   ASSERT_NE(90 % shared.task_batches, 0);
   check<1>(45, 13, 300, 2, 1);
 }
 
-// A query that attends to one key alone gives that key's values to the bit.
+// A query that attends to only one key gives that key's values to the bit.
 TEST(ISA_SUITE(Attention), MasksOfInfinityLeaveKeysOut) {
   Problem problem{1, 2, 2 * lanes + 3, 4, 4, 1.0f, {}, {}, {}, {}};
   problem.fill(3);

@@ -132,7 +132,7 @@ TEST(ISA_SUITE(DepthwiseConvolution), SeveralVoxelsToAVector) {
   check<depthwise(lanes / 4, {1, 3, 3}), float16_t, float>(1, {2, 5, 35}, {0, 1, 1}, {0, 1, 1});
 }
 
-// What stands in a voxel stays in the outputs that read it, and what stands in the lanes of no channel is not read.
+// Values in a voxel stay in the outputs that read it, and values in the lanes of no channel are not read.
 TEST(ISA_SUITE(DepthwiseConvolution), NotFiniteInSeveralVoxelsToAVector) {
   const Trial trial{.fill = fill_with_nan_and_infinity};
   check<depthwise(lanes / 2, {1, 3, 3})>(1, {3, 5, 40}, {0, 1, 1}, {0, 1, 1}, trial);
@@ -176,11 +176,11 @@ TEST(ISA_SUITE(DepthwiseConvolution), BandsFitTheFirstLevelCacheWhereARowDoes) {
   constexpr auto band_rows = [](const ConvShape& shape, const Axes& size) {
     return depthwise_geometry(shape, 16, conv_sizes(shape, 1, size, {}, {})).band_rows;
   };
-  // 48 KiB hold 12 rows of 64 columns and 64 bytes: four for each of three planes, of which three are one output's.
+  // 48 KiB hold 12 rows of 64 columns and 64 bytes: four for each of three planes; three planes are one output's.
   EXPECT_EQ(band_rows(depthwise(16, {3, 3, 3}), {9, 42, 64}), 2);
   EXPECT_EQ(band_rows(depthwise(16, {3, 1, 1}), {9, 40, 64}), 4);
   EXPECT_EQ(band_rows(depthwise(16, {3, 2, 2}, {1, 2, 2}), {9, 40, 64}), 2);
-  // Of rows of 256 columns not even three planes of three: 192 KiB hold four rows of each.
+  // With rows of 256 columns not even three planes of three: 192 KiB hold four rows of each.
   EXPECT_EQ(band_rows(depthwise(16, {3, 3, 3}), {9, 42, 256}), 4);
 }
 

@@ -219,8 +219,8 @@ void run_tasks_backwards(const typename Kernel::Arguments& arguments, const Epil
     Kernel::run(arguments, epilogue, task, task + 1, nan_scratch(work.scratch_bytes).get());
 }
 
-// What an exact or an approximate comparison needs: how to fill the operands, and how far the result may be from the
-// definition.
+// The parameters of an exact or an approximate comparison: how to fill the operands, and how far the result may be from
+// the definition.
 struct Trial {
   std::function<void(std::vector<float>&, uint32_t)> fill = fill_with_integers;
   double tolerance = 0.0;

@@ -11,7 +11,7 @@
 namespace onnxc::kernels {
 namespace {
 
-// Of the convolution: integers that only the right voxel gives. The bias of padded channels is NaN, as an epilogue may
+// For the convolution: integers that only the right voxel gives. The bias of padded channels is NaN, as an epilogue may
 // leave anything there.
 struct Inner {
   const float* bias;
@@ -20,7 +20,7 @@ struct Inner {
     return accumulator + load(bias + p.channel_block * lanes) + splat(static_cast<float>(place));
   }
 };
-// Of the pool, and not the same when applied twice.
+// For the pool, and not the same when applied twice.
 struct Outer {
   vec operator()(vec maximum, const Position& p) const {
     return maximum * 2.0f + splat(static_cast<float>(p.n * 11 + p.d * 13 + p.h * 17 + p.w * 19));
@@ -145,7 +145,7 @@ TEST(ISA_SUITE(PooledConvolution), WindowsOfWinogradsTilesAtEverySize) {
     }
 }
 
-// Where the kernel's order of axes is another, and with strides.
+// With another order of axes in the kernel, and with strides.
 TEST(ISA_SUITE(PooledConvolution), WindowsOfOtherForms) {
   constexpr ConvShape depth{.input_channels = lanes, .output_channels = lanes, .kernel = {3, 1, 1}};
   constexpr ConvShape height{.input_channels = lanes, .output_channels = lanes, .kernel = {1, 3, 1}};

@@ -1,4 +1,4 @@
-// What tests of convolutions in groups share: shapes, and inputs that must not reach other groups.
+// The shared parts of the tests of convolutions in groups: shapes, and inputs that must not reach other groups.
 #pragma once
 
 #include "kernels/cpu/conv/conv_harness.h"

@@ -1,5 +1,5 @@
-// What the tests of convolutions of bytes share: tensors of bytes in blocks of channels, sums as floats, and the
-// comparison with the definition.
+// The shared parts of the tests of convolutions of bytes: tensors of bytes in blocks of channels, sums as floats, and
+// the comparison with the definition.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ void fill_with_bytes(std::vector<float>& values, uint32_t seed) {
   for (float& value : values) value = static_cast<float>(pick(generator));
 }
 
-// A convolution of bytes: exactly the definition's sums. `Kernel` stores floats behind OfBytes; `pack` gives its
-// weights from int8, of which ONNX's order is [output channels, input channels, kd, kh, kw].
+// A convolution of bytes: exactly the definition's sums. `Kernel` stores floats through OfBytes; `pack` gives its
+// weights from int8 in ONNX's order [output channels, input channels, kd, kh, kw].
 using OfBytes = OfFloats<PositionEpilogue<float>>;
 
 template <class Kernel, ConvShape shape, class Input, class Pack>
@@ -75,7 +75,7 @@ void check_byte_convolution(const ConvSizes& sizes, Input zero_point, const Plai
   output.expect_equal(expected, 0.0);
 }
 
-// Of all bytes.
+// With all bytes.
 template <class Kernel, ConvShape shape, class Input, class Pack>
 void check_random_bytes(const ConvSizes& sizes, Input zero_point, const Pack& pack) {
   PlainTensor input(sizes.batch, shape.input_channels, sizes.input);

@@ -100,9 +100,8 @@ TEST(ISA_SUITE(Int8Winograd), SeveralTasks) {
   check_random<wide, Axes{2, 4, 4}, int8_t>(small);
 }
 
-// The largest magnitudes that int16 and the sums must hold: each input and weight at an end of its range, all
-// of a filter's taps of one sign, so that the sum is just below the limit, or of signs as the points' factors have
-// them.
+// The largest magnitudes that int16 and the sums must hold. Each input and weight is at an end of its range. All of a
+// filter's taps are of one sign, so that the sum is just below the limit, or of signs as the points' factors have them.
 TEST(ISA_SUITE(Int8Winograd), LargestMagnitudes) {
   constexpr ConvShape shape = three(38, 4);
   constexpr Axes tile{2, 4, 4};

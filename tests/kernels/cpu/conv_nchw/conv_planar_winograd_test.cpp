@@ -124,8 +124,8 @@ TEST(ISA_SUITE(PlanarWinogradConvolution), NotFiniteReachesTheOutputsThatReadItA
   check<strided>(conv_sizes(strided, 1, {2, 13, 21}, {0, 3, 2}, {0, 3, 2}), trial);
 }
 
-// The error of a sum of 81 products is that of the direct sum: some units in the last place of the largest output. What
-// the epilogue adds rounds three times below 512.
+// The error of a sum of 81 products is that of the direct sum: some units in the last place of the largest output. The
+// epilogue's sums round three times below 512.
 TEST(ISA_SUITE(PlanarWinogradConvolution), RandomValues) {
   constexpr ConvShape shape{.input_channels = 1, .output_channels = 16, .kernel = {9, 9, 1}};
   check<shape>(conv_sizes(shape, 1, {12, 12, 40}, {4, 4, 0}, {4, 4, 0}),

@@ -187,7 +187,7 @@ TEST(ISA_SUITE(TilesConvolution), DigitsInSeveralTasksAndWithManyWeights) {
   check_digits<many>(sizes);
 }
 
-// By the definition where something in a strip is not finite, or is FLT_MAX, beside which all digits would be zero.
+// Sums by the definition if something in a strip is not finite, or is FLT_MAX, beside which all digits would be zero.
 TEST(ISA_SUITE(TilesConvolution), DigitsThatAreNotFinite) {
   constexpr ConvShape shape{.input_channels = 18, .output_channels = 35, .kernel = {3, 3, 3}, .stride = {1, 2, 1}};
   const ConvSizes sizes = conv_sizes(shape, 2, {4, 7, 9}, {1, 1, 1}, {1, 1, 1});

@@ -1,4 +1,4 @@
-// What tests of transposed convolutions share: their definition and their sizes.
+// The shared parts of the tests of transposed convolutions: their definition and their sizes.
 #pragma once
 
 #include "kernels/cpu/conv/conv_harness.h"

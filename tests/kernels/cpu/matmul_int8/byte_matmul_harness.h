@@ -1,5 +1,5 @@
-// What the tests of products of bytes share: a product with gaps behind its rows, compared with the definition's exact
-// sums.
+// The shared parts of the tests of products of bytes: a product with gaps after its rows, compared with the
+// definition's exact sums.
 #pragma once
 
 #include "kernels/cpu/conv_int8/byte_harness.h"
@@ -21,7 +21,7 @@ struct ByteSizes {
   int64_t rows, depth, columns;
 };
 
-// Rows of both matrices have gaps behind them, which nobody may read for a number or write.
+// Rows of both matrices have gaps after them, which nobody may read for a number or write.
 inline constexpr int64_t byte_gap = 3;
 inline constexpr int32_t untouched_sum = 77;
 

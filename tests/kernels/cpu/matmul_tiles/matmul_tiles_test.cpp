@@ -30,7 +30,7 @@ struct Sizes {
   bool is_transposed = false;  // a: its columns are contiguous
 };
 
-// Rows of both matrices have gaps of NaN behind them, which nobody may read for a number or write.
+// Rows of both matrices have gaps of NaN after them, which nobody may read for a number or write.
 constexpr int64_t gap = 3;
 constexpr float untouched = std::numeric_limits<float>::quiet_NaN();
 
@@ -180,9 +180,8 @@ TEST(ISA_SUITE(TilesMatrixProduct), DigitsThatAreNotFinite) {
   check_digits({.rows = 37, .depth = 70, .columns = 18}, {.fill = fill_with_some_not_finite});
 }
 
-// Each row is off by what its own numbers and the rounding of weights explain, whatever other rows hold: here row
-// i is 2^(7 i - 60) times a normal distribution, i modulo 16, and every fourth has an outlier, 2^3 to 2^51 times the
-// rest.
+// Each row is off by what its own numbers and the rounding of weights explain, whatever other rows hold. Here row i is
+// 2^(7 i - 60) times a normal distribution, i modulo 16, and every fourth has an outlier, 2^3 to 2^51 times the rest.
 TEST(ISA_SUITE(TilesMatrixProduct), DigitsHaveTheSameBitsWhereverARowStands) {
   constexpr int64_t rows = 40, depth = 130, columns = 21;
   std::vector<float> a(rows * depth), matrix(columns * depth);

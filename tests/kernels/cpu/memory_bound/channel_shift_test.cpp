@@ -20,8 +20,8 @@ struct Part {
   int64_t shift, channels, output_channels;
 };
 
-// The input's padding is NaN, as an epilogue may leave it. Of the output only the part may be written, and the padding
-// where the part ends the channels: all else stays NaN.
+// The input's padding is NaN, as an epilogue may leave it. Only the part may be written in the output, and the padding
+// if the part ends the channels: all else stays NaN.
 template <class T>
 void check(const Part& part, int64_t batch, const Axes& size) {
   PlainTensor plain(batch, part.channels, size);

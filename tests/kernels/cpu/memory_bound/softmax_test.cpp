@@ -61,8 +61,8 @@ void check(int64_t rows, int64_t columns, double relative, double absolute = 0.0
         << rows << "x" << columns << " at " << i;
 }
 
-// x - largest, up to 40 here, rounds by half a unit in the last place, 2^-19, of which the exponential makes a relative
-// error of 32 * 2^-24; the exponential and the quotient add a few units.
+// x - largest, up to 40 here, rounds by half a unit in the last place, 2^-19, from which the exponential makes a
+// relative error of 32 * 2^-24; the exponential and the quotient add a few units.
 constexpr double few_units = 40 * 0x1p-24;
 
 TEST(ISA_SUITE(RowSoftmax), EveryNumberOfColumnsAroundTheVectors) {

@@ -30,8 +30,8 @@ TEST(ISA_SUITE(Math), ExponentialWithoutDenormals) {
 }
 
 TEST(ISA_SUITE(Math), Logistic) {
-  // Zero where the exact value is below 2^-127.5. The bound: an ulp of the exponential, half of one each of the sum and
-  // the quotient, and twice as many of them where a sum is just above a power of two.
+  // Zero if the exact value is below 2^-127.5. The bound: an ulp of the exponential, half of one each of the sum and
+  // the quotient, and twice as many of them if a sum is just above a power of two.
   static constexpr auto exact = [](double x) { return x < -127.5 * std::log(2.0) ? 0.0 : 1.0 / (1.0 + std::exp(-x)); };
   CHECK_ALL_EXPONENTS(logistic, exact, 2.5);
   double largest = 0.0;

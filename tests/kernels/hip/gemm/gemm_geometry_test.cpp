@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <vector>
 
 #include "codegen/hip/gemm/gemm_choice.h"
+#include "machine/gpu_machines.h"
 
 namespace onnxc {
 namespace {
@@ -15,6 +17,8 @@ namespace {
 using kernels::GemmPlan;
 using kernels::InputOrder;
 using kernels::Products;
+using machine::gfx1100;
+using machine::gfx942;
 
 kernels::ConvSizes rows(int64_t count) { return {1, {1, 1, count}, {1, 1, count}, {0, 0, 0}}; }
 
@@ -58,55 +62,63 @@ TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
   for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
     std::set<uint32_t> seen;
     for (uint32_t dealt = 0; dealt < blocks; ++dealt) {
-      const uint32_t block = kernels::block_of_xcd(dealt, blocks);
+      const uint32_t block = kernels::block_of_xcd(dealt, blocks, gfx942);
       EXPECT_LT(block, blocks);
       seen.insert(block);
     }
     EXPECT_EQ(seen.size(), blocks);
   }
   // Those that one XCD gets follow one another.
-  EXPECT_EQ(kernels::block_of_xcd(8, 80), kernels::block_of_xcd(0, 80) + 1);
+  EXPECT_EQ(kernels::block_of_xcd(8, 80, gfx942), kernels::block_of_xcd(0, 80, gfx942) + 1);
 }
 
 TEST(GemmGeometry, SizesBeyond32BitsGiveNoLaunch) {
   const GemmPlan plan{.shape = {16, 16}};
   const int64_t large = int64_t{1} << 31;
-  EXPECT_EQ(plan.blocks({1, {1, 1, large}, {1, 1, large}, {0, 0, 0}}), INT64_MAX);
-  EXPECT_EQ(plan.blocks({1, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 8);
-  EXPECT_EQ(plan.blocks({0, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}), 0);
+  EXPECT_EQ(plan.blocks({1, {1, 1, large}, {1, 1, large}, {0, 0, 0}}, gfx942), INT64_MAX);
+  EXPECT_EQ(plan.blocks({1, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}, gfx942), 8);
+  EXPECT_EQ(plan.blocks({0, {1, 1, 1000}, {1, 1, 1000}, {0, 0, 0}}, gfx942), 0);
 }
 
 TEST(GemmGeometry, PartsFillTheGpuAndAreNotTooShort) {
   GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}, .tile = {64, 64}};
-  EXPECT_EQ(plan.parts(16), 1);
+  EXPECT_EQ(plan.parts(16, gfx942), 1);
   plan.is_split = true;
   for (const int64_t tiles : {1, 5, 16, 52, 196, 304, 305, 608, 609, 100000}) {
-    const int64_t parts = plan.parts(tiles);
+    const int64_t parts = plan.parts(tiles, gfx942);
     EXPECT_GE(parts, 1);
-    EXPECT_TRUE(parts == 1 || parts * tiles <= kernels::blocks_of_parts);
+    EXPECT_TRUE(parts == 1 || parts * tiles <= kernels::blocks_of_parts(gfx942));
     EXPECT_LE(parts * kernels::least_part_steps, plan.steps());
-    EXPECT_EQ(plan.workspace_count(tiles), parts == 1 ? 0 : parts * tiles * 64 * 64);
-    EXPECT_LE(plan.workspace_count(tiles), plan.most_workspace_count());
+    EXPECT_EQ(plan.workspace_count(tiles, gfx942), parts == 1 ? 0 : parts * tiles * 64 * 64);
+    EXPECT_LE(plan.workspace_count(tiles, gfx942), plan.most_workspace_count(gfx942));
   }
-  EXPECT_EQ(plan.parts(52), 11);
-  EXPECT_EQ(plan.parts(305), 1);
-  EXPECT_EQ(plan.blocks(rows(13 * 64)), 52 * 11);
-  EXPECT_EQ(plan.combining_blocks(rows(13 * 64)), 52 * 4);
-  EXPECT_EQ(plan.combining_blocks(rows(1 << 20)), 0);
-  EXPECT_EQ(plan.blocks(rows(0)), 0);
+  EXPECT_EQ(plan.parts(52, gfx942), 11);
+  EXPECT_EQ(plan.parts(305, gfx942), 1);
+  EXPECT_EQ(plan.blocks(rows(13 * 64), gfx942), 52 * 11);
+  EXPECT_EQ(plan.combining_blocks(rows(13 * 64), gfx942), 52 * 4);
+  EXPECT_EQ(plan.combining_blocks(rows(1 << 20), gfx942), 0);
+  EXPECT_EQ(plan.blocks(rows(0), gfx942), 0);
+}
+
+TEST(GemmGeometry, PartsAreAsManyAsTheGpuHasUnitsFor) {
+  const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}, .tile = {64, 64}, .is_split = true};
+  EXPECT_EQ(plan.parts(52, gfx942), 11);  // 2 * 304 / 52
+  EXPECT_EQ(plan.parts(52, machine::gfx90a), 4);
+  EXPECT_EQ(plan.parts(52, gfx1100), 3);
 }
 
 TEST(GemmChoice, FitsTheLimitsForEveryShape) {
   for (const GemmPlan& plan : plans())
     for (const int64_t count : {0, 1, 63, 64, 65, 4096, 1 << 20}) {
       for (const bool are_known : {true, false}) {
-        const GemmChoice choice = choose_gemm(plan, {rows(count), are_known});
+        const GemmChoice choice = choose_gemm(plan, {rows(count), are_known}, gfx942);
         EXPECT_LE(choice.lds_bytes, 65536);
         EXPECT_LE(choice.threads, 1024);
         EXPECT_GT(choice.estimate.microseconds, 0);
         EXPECT_EQ(choice.lds_bytes, kernels::gemm_lds_bytes(choice.plan.tile));
-        EXPECT_EQ(choice.workspace_count, are_known ? choice.plan.workspace_count(choice.plan.tiles(rows(count)))
-                                                    : choice.plan.most_workspace_count());
+        EXPECT_EQ(choice.workspace_count, are_known
+                                              ? choice.plan.workspace_count(choice.plan.tiles(rows(count)), gfx942)
+                                              : choice.plan.most_workspace_count(gfx942));
       }
     }
 }
@@ -114,7 +126,7 @@ TEST(GemmChoice, FitsTheLimitsForEveryShape) {
 TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
   auto tile = [](int64_t channels, int64_t filters, int64_t count, Products products) {
     const GemmPlan plan{.shape = {channels, filters, 1, {3, 3, 3}}, .products = products};
-    return choose_gemm(plan, {rows(count), true}).plan.tile;
+    return choose_gemm(plan, {rows(count), true}, gfx942).plan.tile;
   };
   EXPECT_EQ(tile(512, 512, 1 << 20, Products::float16), (kernels::GemmTile{256, 128}));
   EXPECT_EQ(tile(512, 512, 256, Products::float32), (kernels::GemmTile{64, 64}));
@@ -124,35 +136,56 @@ TEST(GemmChoice, TakesLargeTilesForLargeProductsAndSmallOnesForSmall) {
 
 TEST(GemmChoice, CutsTheReductionWhereTilesAreFew) {
   const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}};
-  EXPECT_TRUE(choose_gemm(plan, {rows(784), true}).plan.is_split);
-  EXPECT_FALSE(choose_gemm(plan, {rows(1 << 20), true}).plan.is_split);
-  EXPECT_TRUE(choose_gemm(plan, {rows(1 << 20), false}).plan.is_split);
+  EXPECT_TRUE(choose_gemm(plan, {rows(784), true}, gfx942).plan.is_split);
+  EXPECT_FALSE(choose_gemm(plan, {rows(1 << 20), true}, gfx942).plan.is_split);
+  EXPECT_TRUE(choose_gemm(plan, {rows(1 << 20), false}, gfx942).plan.is_split);
   const GemmPlan pointwise{.shape = {64, 64}};
-  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), true}).plan.is_split);
-  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}).plan.is_split);
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), true}, gfx942).plan.is_split);
+  EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}, gfx942).plan.is_split);
+}
+
+TEST(GemmChoice, OfAGpuWithoutMfmaTheVectorUnitMultiplies) {
+  const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
+  const GpuEstimate slow = choose_gemm(deep, {rows(1 << 20), true}, gfx1100).estimate;
+  EXPECT_EQ(slow.bound, GpuBound::vector_unit);
+  // At least 2^20 rows x 512 x 27 x 512 products, 64 of a compute unit in a cycle.
+  EXPECT_GT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96);
+  EXPECT_LT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96 * 1.1);
+}
+
+TEST(GemmChoice, FitsTheLimitsOfEachGpu) {
+  for (const machine::GpuMachine& gpu : machine::gpu_machines)
+    for (const GemmPlan& plan : plans()) {
+      const GemmChoice choice = choose_gemm(plan, {rows(4096), true}, gpu);
+      EXPECT_LE(2 * choice.lds_bytes, gpu.lds_bytes);
+      EXPECT_LE(choice.waves, gpu.waves_per_simd);
+      EXPECT_GE(choice.waves, 2 * kernels::block_waves(gpu));
+      EXPECT_GT(choice.estimate.microseconds, 0);
+      EXPECT_TRUE(std::isfinite(choice.estimate.microseconds));
+    }
 }
 
 TEST(GemmChoice, ADynamicBoundIsNamed) {
   const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
-  EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}).estimate.bound, GpuBound::latency);
+  EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}, gfx942).estimate.bound, GpuBound::latency);
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
-  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}).estimate.bound, GpuBound::mfma);
+  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}, gfx942).estimate.bound, GpuBound::mfma);
 }
 
 TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
   GemmPlan plan{.shape = {343, 12, 3, {1, 1, 1}}, .products = Products::float16, .tile = {64, 64}};
-  EXPECT_EQ(plan.waves(), 6);
+  EXPECT_EQ(plan.waves(gfx942), 6);
   plan.input_order = InputOrder::elements;
-  EXPECT_EQ(plan.waves(), 5);  // of an odd depth clang takes 89 registers
+  EXPECT_EQ(plan.waves(gfx942), 5);  // of an odd depth clang takes 89 registers
   plan.products = Products::float32;
-  EXPECT_EQ(plan.waves(), 6);
+  EXPECT_EQ(plan.waves(gfx942), 6);
 }
 
 TEST(GemmPlan, CountsOnNoMoreWavefrontsThanBlocksFitLds) {
   const GemmPlan plan{.shape = {16, 16, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 32}};
-  EXPECT_EQ(plan.tile.waves(), 6);
-  EXPECT_EQ(plan.waves(), 5);  // of 12 KiB each
-  EXPECT_EQ(kernels::blocks_a_unit(plan.tile), 5);
+  EXPECT_EQ(plan.tile.waves(gfx942), 6);
+  EXPECT_EQ(plan.waves(gfx942), 5);  // of 12 KiB each
+  EXPECT_EQ(kernels::blocks_a_unit(plan.tile, gfx942), 5);
 }
 
 }  // namespace

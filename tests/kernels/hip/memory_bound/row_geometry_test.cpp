@@ -11,6 +11,7 @@ using kernels::MomentFolds;
 using kernels::RowKind;
 using kernels::RowPlan;
 using kernels::RowSizes;
+using machine::gfx942;
 
 // Channels in blocks of 16, in chunks of 512 voxels.
 constexpr RowPlan blocked{.kind = RowKind::moments,
@@ -25,9 +26,9 @@ RowSizes volume(int64_t images, int64_t channels, int64_t edge) {
   return {{images, kernels::divide_up(channels, 16), edge, edge, edge, 16}, channels};
 }
 
-// Of a convolution's tiles of so many voxels.
+// For a convolution's tiles of so many voxels.
 MomentFolds folds_of_tiles(int64_t channels, int64_t edge, int64_t tile, int64_t rows = 1) {
-  return blocked.moment_folds(volume(1, channels, edge), kernels::divide_up(edge * edge * edge, tile), rows);
+  return blocked.moment_folds(volume(1, channels, edge), kernels::divide_up(edge * edge * edge, tile), rows, gfx942);
 }
 
 TEST(RowGeometry, FoldsTheMomentsOfManyTiles) {
@@ -37,14 +38,14 @@ TEST(RowGeometry, FoldsTheMomentsOfManyTiles) {
   EXPECT_GT(folds_of_tiles(64, 128, 256).parts, 0);
   // 32^3: of 128 blocks each reads 256, which takes less than a launch.
   EXPECT_EQ(folds_of_tiles(32, 32, 128).parts, 0);
-  // The same tiles where 32 channels have common statistics.
+  // The same tiles if 32 channels have common statistics.
   EXPECT_GT(folds_of_tiles(32, 32, 128, 32).parts, 0);
 }
 
 TEST(RowGeometry, FoldsAreAllPartsOnceEach) {
   for (const int64_t parts : {1200, 2048, 2049, 16384, 100003})
     for (const int64_t rows : {1, 3, 16}) {
-      const MomentFolds folds = blocked.moment_folds(volume(1, 64, 128), parts, rows);
+      const MomentFolds folds = blocked.moment_folds(volume(1, 64, 128), parts, rows, gfx942);
       ASSERT_GT(folds.parts, 0) << parts;
       const int64_t count = folds.count.divisor;
       EXPECT_LE(count, kernels::most_folds);
@@ -55,15 +56,15 @@ TEST(RowGeometry, FoldsAreAllPartsOnceEach) {
 
 TEST(RowGeometry, AnEmptyTensorHasNoFolds) {
   for (const RowSizes& sizes : {volume(0, 32, 64), volume(1, 32, 0)})
-    EXPECT_EQ(blocked.moment_folds(sizes, 1, 32).parts, 0);
+    EXPECT_EQ(blocked.moment_folds(sizes, 1, 32, gfx942).parts, 0);
 }
 
 TEST(RowGeometry, TrafficIsPartsTimesBlocks) {
   const RowSizes small = volume(1, 32, 64), large = volume(1, 32, 128);
-  const double cycles = blocked.moment_cycles(small, 2048, kernels::partial_values);
-  EXPECT_DOUBLE_EQ(blocked.moment_cycles(small, 4096, kernels::partial_values), 2 * cycles);
+  const double cycles = blocked.moment_cycles(small, 2048, kernels::partial_values, gfx942);
+  EXPECT_DOUBLE_EQ(blocked.moment_cycles(small, 4096, kernels::partial_values, gfx942), 2 * cycles);
   // Eight times the blocks: 27 rounds of 304 in place of 4.
-  EXPECT_DOUBLE_EQ(blocked.moment_cycles(large, 2048, kernels::partial_values), cycles * 27 / 4);
+  EXPECT_DOUBLE_EQ(blocked.moment_cycles(large, 2048, kernels::partial_values, gfx942), cycles * 27 / 4);
   // Three values, of each half a line, at 64 bytes a cycle.
   EXPECT_DOUBLE_EQ(cycles, 4 * 2048 * 3 * 128 / 64.0);
 }

@@ -1,20 +1,15 @@
-"""Attention in one kernel, broken on purpose: each fault must be found, as in test_mutations.py."""
+"""Attention in one kernel, broken on purpose: each fault must be found."""
 
 import numpy as np
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.kernels.hip.mutations.test_mutations import (
+from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
-    Model,
     Mutation,
-    check_found,
-    check_unchanged,
-    make_model,
+    MutationTests,
+    Network,
 )
-
-pytestmark = pytest.mark.usefixtures("commands")
 
 ATTENTION = "attention/attention.h"
 
@@ -84,12 +79,12 @@ MUTATIONS = [
     Mutation(
         "bias read behind the last query",
         [Change("smaller(query, last_query_)", "query", ATTENTION)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "keys loaded behind the last",
         [Change("at.row < rest ? at.row *", "at.row < tile ? at.row *", ATTENTION)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "results stored behind the last query",
@@ -101,8 +96,7 @@ MUTATIONS = [
 QUERIES, KEYS, DEPTH, COLUMNS = 45, 77, 16, 20
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def network() -> Network:
     """Scores of a row are 256 apart: the exponential of all but one is 0, and the result is a key's value, exactly."""
     random = np.random.default_rng(0)
     bias = np.stack([random.permutation(KEYS) for _ in range(QUERIES)]).astype(np.float32) * 256
@@ -121,15 +115,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         [numpy_helper.from_array(bias, "bias"), numpy_helper.from_array(np.array(256 * KEYS, np.float32), "scale")],
     )
     inputs = {name: random.integers(-4, 5, shape).astype(np.float32) for name, shape in types.items()}
-    made = make_model(tmp_path_factory.mktemp("attention"), graph, inputs, ["y"])
-    assert "attention<" in made.source
-    return made
+    return Network(graph, inputs, ["y"], kernels=("attention<",))
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
-    check_unchanged(model)
-
-
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
-def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    check_found(model, mutation)
+class TestAttention(MutationTests):
+    """Each fault must be found."""

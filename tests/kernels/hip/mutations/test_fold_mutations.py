@@ -1,21 +1,15 @@
-"""The kernel that folds the statistics of a normalisation's parts, broken on purpose: as test_mutations.py does it."""
+"""The kernel that folds the statistics of a normalisation's parts, broken on purpose."""
 
 import numpy as np
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.kernels.hip.mutations.test_mutations import (
+from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
-    Model,
     Mutation,
-    check_found,
-    check_unchanged,
-    make_model,
+    MutationTests,
+    Network,
 )
-from tests.test_install import device_libraries
-
-pytestmark = pytest.mark.usefixtures("commands")
 
 CHUNKS = "memory_bound/normalized_chunks.h"
 STORED = "    float* const values = folded + number * part_values;\n"
@@ -44,10 +38,9 @@ MUTATIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    """Of 16 channels with common statistics each has 64 rows of 100 and 64 of 92, in either order, so that whole folds
-    have one of them: all of it is exact."""
+def network() -> Network:
+    """Among 16 channels with common statistics each has 64 rows of 100 and 64 of 92, in either order, so that whole
+    folds have one of them: all of it is exact."""
     random = np.random.default_rng(0)
     signs = np.ones((1, 16, 128, 128), np.float32)
     signs[:, :, 64:] = -1
@@ -65,16 +58,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     expected = {"y": signs * scale.reshape(-1, 1, 1) + shift.reshape(-1, 1, 1)}
-    model = make_model(tmp_path_factory.mktemp("folds"), graph, {"x": signs * 4 + 96}, ["y"], expected, 21)
-    assert "fold_moments<" in model.source
-    model.options += device_libraries(model.folder / "source.device.hip").split()
-    return model
+    return Network(graph, {"x": signs * 4 + 96}, ["y"], expected, 21, kernels=("fold_moments<",))
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
-    check_unchanged(model)
-
-
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
-def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    check_found(model, mutation)
+class TestFolds(MutationTests):
+    """Each fault must be found."""

@@ -1,21 +1,15 @@
-"""The kernels of normalised rows, broken on purpose: as test_mutations.py does it with a convolution."""
+"""The kernels of normalised rows, broken on purpose."""
 
 import numpy as np
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.kernels.hip.mutations.test_mutations import (
+from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
-    Model,
     Mutation,
-    check_found,
-    check_unchanged,
-    make_model,
+    MutationTests,
+    Network,
 )
-from tests.test_install import device_libraries
-
-pytestmark = pytest.mark.usefixtures("commands")
 
 ROWS, CHUNKS, WAVE = "memory_bound/normalized_rows.h", "memory_bound/normalized_chunks.h", "wave/wave.h"
 
@@ -41,17 +35,17 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
-        "load behind the end of a row",
+        "load past the end of a row",
         [Change("(first, at < last ? at : last, view_)", "(first, at, view_)", ROWS)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
-        "store behind the end of a row",
+        "store past the end of a row",
         [Change("if (row_.is_real & row_.is_inside(begin, i))", "if (row_.is_real)", ROWS)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
-        "what lies behind the end of a row counted",
+        "values past the end of a row counted",
         [Change("    pad(begin, 0.0f, values);\n    float sums", "    float sums", ROWS)],
         WRONG_RESULT,
     ),
@@ -68,8 +62,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def network() -> Network:
     """A row of 9,980 elements in chunks, then ten rows that four wavefronts share, with a tail. Both count in the
     result, and all of it is exact."""
     random = np.random.default_rng(0)
@@ -97,18 +90,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     )
     x = (signs * 4 + 96).reshape(1, 1, 20, 499)
     expected = {"y": signs * scale + shift + signs}
-    model = make_model(tmp_path_factory.mktemp("row_mutations"), graph, {"x": x}, ["y"], expected)
-    assert "partial_moments<" in model.source
-    assert "normalized_rows<" in model.source
-    # With the elementary functions that a square root takes.
-    model.options += device_libraries(model.folder / "source.device.hip").split()
-    return model
+    return Network(graph, {"x": x}, ["y"], expected, kernels=("partial_moments<", "normalized_rows<"))
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
-    check_unchanged(model)
-
-
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
-def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    check_found(model, mutation)
+class TestRows(MutationTests):
+    """Each fault must be found."""

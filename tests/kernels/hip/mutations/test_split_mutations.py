@@ -1,21 +1,18 @@
 """Reductions in parts, broken on purpose: those of matrix products, whose parts a second launch sums up, and those of
-loops, whose parts are a nest of their own. Each fault must be found, as in test_mutations.py."""
+loops, whose parts are a nest of their own. Each fault must be found."""
 
 import numpy as np
-import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.kernels.hip.mutations.test_mutations import (
-    BLOCK,
-    GEMM,
+from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
-    Model,
     Mutation,
-    check_found,
-    check_unchanged,
-    make_model,
+    MutationTests,
+    Network,
 )
+
+GEMM, BLOCK = "gemm/implicit_gemm.h", "gemm/gemm_block.h"
 
 MUTATIONS = [
     Mutation(
@@ -49,10 +46,10 @@ MUTATIONS = [
                 GEMM,
             ),
         ],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation("sums of loops: the last part left out", [Change("element < 70;", "element < 69;")], WRONG_RESULT),
-    Mutation("sums of loops: a part beyond the last", [Change("element < 70;", "element < 71;")], "behind the end"),
+    Mutation("sums of loops: a part beyond the last", [Change("element < 70;", "element < 71;")], "past the end"),
     Mutation(
         "sums of loops: parts that lie over each other",
         [Change("b0[i0_i1 + 10 * i2] = acc0;", "b0[i0_i1 + 9 * i2] = acc0;")],
@@ -71,8 +68,7 @@ MUTATIONS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+def network() -> Network:
     """A matrix product whose reduction has more parts than are summed up at once, and a sum over two axes."""
     random = np.random.default_rng(0)
     weights = random.integers(-3, 4, (72, 2000)).astype(np.float32)
@@ -94,13 +90,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     )
     x = random.integers(-4, 5, (70, 2000)).astype(np.float32)
     v = random.integers(-4, 5, (2, 5, 70, 300)).astype(np.float32)
-    return make_model(tmp_path_factory.mktemp("parts"), graph, {"x": x, "v": v}, ["y", "s"])
+    return Network(graph, {"x": x, "v": v}, ["y", "s"])
 
 
-def test_unchanged_kernels_pass(model: Model) -> None:
-    check_unchanged(model)
-
-
-@pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in MUTATIONS])
-def test_mutation_is_found(model: Model, mutation: Mutation) -> None:
-    check_found(model, mutation)
+class TestParts(MutationTests):
+    """Each fault must be found."""

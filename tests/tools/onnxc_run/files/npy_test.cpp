@@ -45,7 +45,7 @@ TEST(Npy, RoundTripsEveryType) {
   EXPECT_FALSE(has_npy_type(DType::bfloat16));
 }
 
-// What numpy 2 writes for numpy.save of numpy.float32([1, 2]).
+// The bytes that numpy 2 writes for numpy.save of numpy.float32([1, 2]).
 TEST(Npy, WritesWhatNumpyWrites) {
   std::string expected = "\x93NUMPY";
   expected += '\x01';

@@ -2,13 +2,13 @@
 //
 // Layout, for blocks of M x N with M = N, K deep (AMD's matrix instruction calculator gives the same): the lanes fall
 // into groups of M. Lane i of a group holds row i of A and column i of B, `depth` consecutive k of them. Groups hold
-// either successive k of the one block or the blocks. Of D, lane j of a group holds column j; the rows of a block are
+// either successive k of the one block or the blocks. In D, lane j of a group holds column j; the rows of a block are
 // dealt to (register, group) in runs of four registers, for float64 in runs of one.
 //
 // Products and sums: float32 and float64 as a chain of fused multiply-adds over ascending k; narrower floats are
 // widened to float32 exactly and then summed in the same way, integers wrap. AMD does not say how the hardware rounds
-// inside a sum of narrow products, so results for those agree within float32 rounding and exactly where all sums are
-// exact; GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
+// inside a sum of narrow products, so results for those agree within float32 rounding and exactly if all sums are
+// exact. GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -29,7 +29,7 @@ struct Single {
   static constexpr int bits = 32;
   static float decode(uint64_t raw) { return std::bit_cast<float>(static_cast<uint32_t>(raw)); }
 };
-// xf32: a float of which the matrix unit sees 10 bits of mantissa. It cuts off the others: MMA-Sim, and AMD in
+// xf32: a float with 10 bits of mantissa that the matrix unit sees. It cuts off the others: MMA-Sim, and AMD in
 // ROCm/rocm-libraries, pull request 9176 ("truncates"). A NaN that has bits only there becomes an infinity.
 struct ReducedSingle {
   using Value = float;
@@ -210,9 +210,9 @@ void execute_product(Wave& wave, const Instruction& instruction) {
 }
 
 // Sparse products (v_smfmac): of each four successive k of a row of A, at most two are stored. A lane's two bits for
-// each stored element tell which of the four it is; they stand in a register of the third operand, of which abid
-// chooses 8 bits (16 for bytes) where cbsz is 0, and else they are the lowest. D is the addend too; B is dense, in runs
-// of the same k as the stored elements of A stand for.
+// each stored element tell which of the four it is. They stand in a register of the third operand, in which abid
+// chooses 8 bits (16 for bytes) if cbsz is 0; else they are the lowest. D is the addend too; B is dense, in runs of the
+// same k as the stored elements of A stand for.
 template <class ElementA, class ElementB, Shape shape>
 void execute_sparse_product(Wave& wave, const Instruction& instruction) {
   using Value = typename ElementA::Value;

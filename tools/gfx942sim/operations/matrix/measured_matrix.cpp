@@ -92,7 +92,7 @@ void MeasuredProduct::add_row(float* sums, int block, int row) const {
 struct MeasuredProduct::Terms {
   int32_t products[deepest_group][most_columns], exponents[deepest_group][most_columns];
   int32_t largest[2][most_columns];
-  float specials[most_columns];  // zero where every term of the sum is a finite number
+  float specials[most_columns];  // zero if every term of the sum is a finite number
 
   // Cut to 24 bits after the point of the largest, and added.
   void add(int32_t (&units)[2][most_columns], int depth, int halves, int size) const {

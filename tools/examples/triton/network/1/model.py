@@ -1,4 +1,4 @@
-"""A compiled model behind Triton's Python backend: net.so in this file's folder, of any network.
+"""A compiled model in Triton's Python backend: net.so in this file's folder, of any network.
 
 The backend imports this file as the module 1.model. A model.so beside it would be taken for that module, so the model
 must have another name.
@@ -14,7 +14,7 @@ import onnxc
 
 
 class TritonPythonModel:
-    """What the backend asks for: initialize once an instance, execute for the requests that wait."""
+    """The functions that the backend asks for: initialize once an instance, execute for the requests that wait."""
 
     def initialize(self, args: dict[str, str]) -> None:
         folder = Path(args["model_repository"]) / args["model_version"]

@@ -1,6 +1,10 @@
 #include "codegen/nests/loop_transforms.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
@@ -60,6 +64,44 @@ std::optional<Expr> period_in(const Expr& expr, const FlatLoop& loop) {
 
 constexpr int64_t shortest_period = 4;
 
+// The bound of min(bound, symbol), if the atom is such a minimum and the symbol stands nowhere else in it.
+std::optional<Expr> clamp_bound(const Atom& atom, const Symbol& symbol) {
+  if (atom->kind != AtomKind::min) return std::nullopt;
+  std::optional<Expr> bound;
+  bool is_clamp = false;
+  for (const Expr& operand : atom->operands) {
+    if (operand.as_symbol() == symbol)
+      is_clamp = true;
+    else if (operand.symbols().contains(symbol))
+      return std::nullopt;
+    else
+      bound = bound ? min(*bound, operand) : operand;
+  }
+  return is_clamp ? bound : std::nullopt;
+}
+
+Expr with_named_clamps(const Expr& expr, const Symbol& symbol, std::vector<ClampedIndex>& named) {
+  Expr result = 0;
+  for (const Term& term : expr.terms()) {
+    Expr product = term.coefficient;
+    for (const Atom& factor : term.factors) {
+      const std::optional<Expr> bound = clamp_bound(factor, symbol);
+      if (!bound) {
+        product *= Expr::from_terms({{1, {factor}}});
+        continue;
+      }
+      auto known = std::ranges::find(named, *bound, &ClampedIndex::bound);
+      if (known == named.end()) {
+        named.push_back({Symbol::axis(fmt::format("{}_clamped{}", symbol.name(), named.size()), *bound + 1), *bound});
+        known = named.end() - 1;
+      }
+      product *= known->symbol;
+    }
+    result += product;
+  }
+  return result;
+}
+
 bool depends_on(const FlatLoop& inner, const FlatLoop& outer) { return inner.extent.symbols().contains(outer.symbol); }
 
 }  // namespace
@@ -115,6 +157,38 @@ std::pair<FlatLoop, FlatLoop> tile_loop(const FlatLoop& loop, int64_t size, Flat
                         whole_tiles ? Expr(size) : min(size, loop.extent - first), loop.kind};
   substitute(nest, {{loop.symbol, first + within.symbol}});
   return {tile, within};
+}
+
+FlatLoop join_iterations(const FlatLoop& loop, int64_t count, FlatNest& nest) {
+  internal_check(nest.accumulators.size() == 1, "one accumulator an iteration");
+  const Expr extent = ceil_div(loop.extent, count);
+  const FlatLoop joined{Symbol::axis(loop.symbol.name() + "_rows", extent), extent, loop.kind};
+  const bool are_whole = mod(loop.extent, count).is_constant(0);
+  const FlatNest one = nest;
+  nest.accumulators.clear();
+  nest.stores.clear();
+  for (int64_t i = 0; i < count; ++i) {
+    FlatNest row = one;
+    const Expr index = Expr(joined.symbol) * count + i;
+    substitute(row, {{loop.symbol, are_whole ? index : min(index, loop.extent - 1)}});
+    const Scalar own = scalar::accumulator(row.accumulators[0].dtype, static_cast<int>(i));
+    nest.accumulators.push_back(row.accumulators[0]);
+    for (FlatStore& store : row.stores) {
+      store.value = replace_accumulators(store.value, {own});
+      nest.stores.push_back(std::move(store));
+    }
+  }
+  return joined;
+}
+
+std::vector<ClampedIndex> name_clamped_indices(const Symbol& symbol, FlatNest& nest) {
+  std::vector<ClampedIndex> named;
+  for (FlatStore& store : nest.stores)
+    store.value = replace_loads(store.value, [&](const ScalarNode& load) {
+      const Expr offset = with_named_clamps(load.indices.at(0), symbol, named);
+      return offset == load.indices[0] ? Scalar() : scalar::load(load.dtype, load.buffer, {offset}, load.in_bounds);
+    });
+  return named;
 }
 
 void split_periodic_loops(FlatNest& nest) {

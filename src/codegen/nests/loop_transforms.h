@@ -31,6 +31,22 @@ int64_t estimate(const std::vector<FlatLoop>& loops, size_t first = 0);
 // Removes loops of one iteration, whose symbols become 0.
 void drop_single_iterations(FlatNest& nest);
 
+// Makes `count` iterations of a parallel loop one, each with an accumulator and a store of its own: they share what
+// their elements load alike. The last iterations may compute the last row several times.
+//
+// Before: i<M  acc0 += a[i, k] * b[k, j]  y[i, j] = acc0. After, for two: i<ceil(M/2)  acc0 += a[2*i, k] * b[k, j];
+// acc1 += a[min(2*i + 1, M - 1), k] * b[k, j]  y[2*i, j] = acc0, y[min(2*i + 1, M - 1), j] = acc1.
+FlatLoop join_iterations(const FlatLoop& loop, int64_t count, FlatNest& nest);
+
+// An index min(bound, i) of a loop over i, as of an operand whose extent may be 1.
+struct ClampedIndex {
+  Symbol symbol;  // that stands for it in the nest
+  Expr bound;
+};
+
+// Gives a symbol to each such index in the loads of what is stored.
+std::vector<ClampedIndex> name_clamped_indices(const Symbol& symbol, FlatNest& nest);
+
 // Splits loops at the number that their index is taken modulo, if that is known to divide their extent: inside, memory
 // is contiguous again. Short periods are left alone.
 //

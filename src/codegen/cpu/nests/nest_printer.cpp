@@ -20,6 +20,9 @@ class NestPrinter {
         scope_(writer, schedule.nest, names) {
     scope_.name_loops(schedule.outer);
     scope_.name_loops(schedule.reduce);
+    std::vector<FlatLoop> clamped;
+    for (const ClampedIndex& index : schedule.clamped) clamped.push_back({index.symbol, 0, AxisKind::parallel});
+    scope_.name_loops(clamped);
   }
 
   // void FUNCTION_tasks(context, begin, end, thread)
@@ -44,12 +47,13 @@ class NestPrinter {
   bool may_compute_sizes() const {
     constexpr int64_t most_rounds = 64;
     int64_t rounds = 1;
-    for (const FlatLoop& loop : nest_.loops) {
-      const std::optional<int64_t> extent = loop.extent.constant();
-      if (!extent || *extent > most_rounds) return false;
-      rounds *= std::max<int64_t>(*extent, 1);
-      if (rounds > most_rounds) return false;
-    }
+    for (const std::vector<FlatLoop>* loops : {&schedule_.outer, &schedule_.reduce})
+      for (const FlatLoop& loop : *loops) {
+        const std::optional<int64_t> extent = loop.extent.constant();
+        if (!extent || *extent > most_rounds) return false;
+        rounds *= std::max<int64_t>(*extent, 1);
+        if (rounds > most_rounds) return false;
+      }
     return true;
   }
 
@@ -90,6 +94,7 @@ class NestPrinter {
     for_each_expr(nest_, [&](const Expr& expr) { used.merge(expr.symbols()); });
     for (const FlatLoop& loop : schedule_.outer) used.merge(loop.extent.symbols());
     for (const FlatLoop& loop : schedule_.reduce) used.merge(loop.extent.symbols());
+    for (const ClampedIndex& index : schedule_.clamped) used.merge(index.bound.symbols());
     for (const TransposedTile& tile : schedule_.tiles) {
       used.merge(tile.first.symbols());
       used.merge(tile.stride.symbols());
@@ -171,12 +176,62 @@ class NestPrinter {
   }
 
   void print_loop(size_t i, const std::string& first, const std::string& last) {
+    if (i + 1 == schedule_.outer.size() && !schedule_.clamped.empty())
+      print_clamped_loop(i, first, last);
+    else
+      print_one_loop(i, first, last);
+  }
+
+  // The innermost loop as a function of how each clamped index runs: not at all, with the loop, or as it says.
+  void print_clamped_loop(size_t i, const std::string& first, const std::string& last) {
+    const size_t count = schedule_.clamped.size();
+    std::string parameters, all_run;
+    for (size_t k = 0; k < count; ++k) {
+      parameters += fmt::format("{}auto runs{}", k > 0 ? ", " : "", k);
+      all_run += fmt::format("{}({} >= {} - 1)", k > 0 ? " & " : "", bound(k), last);
+    }
+    {
+      auto columns =
+          writer_.scope(fmt::format("const auto columns = [&]({}) __attribute__((always_inline))", parameters), ";");
+      const NestScope::Block block(scope_);
+      print_one_loop(i, first, last);
+    }
+    const auto call = [&](const std::vector<int>& runs) {
+      std::string arguments;
+      for (const int how : runs) arguments += fmt::format("{}Constant<{}>()", arguments.empty() ? "" : ", ", how);
+      return fmt::format("columns({});", arguments);
+    };
+    writer_.line(fmt::format("if ({}) {}", all_run, call(std::vector<int>(count, 1))));
+    if (count <= 2)
+      for (size_t k = 0; k < count; ++k) {
+        std::vector<int> runs(count, 1);
+        runs[k] = 0;
+        const std::string other = count == 2 ? fmt::format(" & ({} >= {} - 1)", bound(1 - k), last) : "";
+        writer_.line(fmt::format("else if (({} == 0){}) {}", bound(k), other, call(runs)));
+      }
+    writer_.line(fmt::format("else {}", call(std::vector<int>(count, 2))));
+  }
+
+  std::string bound(size_t k) { return fmt::format("({})", scope_.text(schedule_.clamped[k].bound)); }
+
+  void print_clamped_indices(const std::string& index) {
+    for (size_t k = 0; k < schedule_.clamped.size(); ++k) {
+      const Symbol& symbol = schedule_.clamped[k].symbol;
+      writer_.line(
+          fmt::format("const int64_t {0} = runs{1} == 1 ? {2} : runs{1} == 0 ? 0 : minimum<int64_t>({3}, {2});",
+                      scope_.text(Expr(symbol)), k, index, bound(k)));
+      scope_.make_available(symbol);
+    }
+  }
+
+  void print_one_loop(size_t i, const std::string& first, const std::string& last) {
     const FlatLoop& loop = schedule_.outer[i];
     const std::string& name = scope_.name(loop);
     if (i + 1 == schedule_.outer.size() && schedule_.vectorises) writer_.line(vectorised_loop(schedule_));
     auto body = writer_.scope(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", name, first, last));
     const NestScope::Block block(scope_);
     scope_.make_available(loop.symbol);
+    if (i + 1 == schedule_.outer.size()) print_clamped_indices(name);
     scope_.print_lets();
     enter_level(i + 1);
   }

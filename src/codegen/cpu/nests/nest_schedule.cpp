@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "codegen/nests/loop_transforms.h"
+#include "machine/vector_unit.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -16,6 +16,7 @@ constexpr int64_t work_per_task = 16384;  // elements: some microseconds, agains
 constexpr int64_t tile_lanes = 64;        // accumulators of a tile of a parallel loop: 4 registers of AVX-512
 constexpr int64_t reduce_lanes = 64;      // as many as hide the time that a fold takes
 constexpr int64_t fewest_lanes = 4;       // a shorter loop is not worth vectorising
+constexpr int64_t joined_rows = 4;        // that share their loads
 
 // The largest value an extent takes, in terms of dims only: min(16, C - 16*b) is at most 16.
 Expr upper_extent(const FlatLoop& loop) {
@@ -39,7 +40,7 @@ bool converts_float16(const FlatNest& nest) {
 
 class Scheduler {
  public:
-  explicit Scheduler(FlatNest nest) { result_.nest = std::move(nest); }
+  Scheduler(FlatNest nest, int64_t vector_lanes) : vector_lanes_(vector_lanes) { result_.nest = std::move(nest); }
 
   NestSchedule run() {
     calls_strings_ = calls([](StringFunction) { return true; });
@@ -52,6 +53,8 @@ class Scheduler {
     if (ordered_.empty() && !calls_strings_) result_.tiles = tile_transposed_loads(parallel_, nest());
     place_ordered();
     make_tasks();
+    if (result_.vectorises && result_.reduction == ReductionForm::none && result_.tiles.empty())
+      result_.clamped = name_clamped_indices(result_.outer.back().symbol, nest());
     return std::move(result_);
   }
 
@@ -136,7 +139,9 @@ class Scheduler {
     const bool long_parallel = !parallel_.empty() && estimate(parallel_.back().extent) >= fewest_lanes;
     if (long_parallel && contiguous_loads(parallel_.back().symbol) >= std::max(along_reduce, 1)) {
       result_.reduction = ReductionForm::parallel_lanes;
-      make_tile();
+      const std::optional<size_t> row = find_row_loop();
+      make_tile(row ? lanes_of_rows() : tile_lanes);
+      if (row) parallel_[*row] = join_iterations(parallel_[*row], joined_rows, nest());
     } else if (has_reduce && !keeps_reduce_order() && estimate(result_.reduce.back().extent) >= 2 * fewest_lanes) {
       result_.reduction = ReductionForm::reduce_lanes;
       result_.lanes = lanes_along(result_.reduce.back());
@@ -161,19 +166,64 @@ class Scheduler {
            });
   }
 
-  // The innermost parallel loop as one of a fixed number of lanes.
-  void make_tile() {
+  // A parallel loop whose iterations, of a known number, read the same elements along the innermost one.
+  std::optional<size_t> find_row_loop() {
+    if (nest().accumulators.size() != 1 || keeps_reduce_order() || !nest().lets.empty()) return std::nullopt;
+    if (!ordered_.empty() || nest().stores.size() != 1) return std::nullopt;
+    const FlatStore& store = nest().stores.front();
+    if (store.kind != StoreKind::assign || store.condition || store.inside || loads_what_it_stores())
+      return std::nullopt;
+    for (size_t i = parallel_.size() - 1; i-- > 0;) {
+      const int64_t rows = parallel_[i].extent.constant().value_or(0);
+      if (rows < joined_rows || (rows % joined_rows != 0 && rows < 2 * joined_rows)) continue;
+      if (!bounds_another(parallel_[i], parallel_) && shares_lanes(parallel_[i].symbol)) return i;
+    }
+    return std::nullopt;
+  }
+
+  bool loads_what_it_stores() {
+    bool result = false;
+    for_each_scalar(nest(), [&](const Scalar& scalar) {
+      visit(scalar, [&](const ScalarNode& node) {
+        result |= node.op == ScalarOp::load && node.buffer == nest().stores.front().storage;
+      });
+    });
+    return result;
+  }
+
+  // Whether the loads that are contiguous along the lanes are the same in all iterations of a loop, and others are not.
+  bool shares_lanes(const Symbol& row) {
+    bool are_shared = true, has_own = false;
+    for_each_load([&](const Expr& offset) {
+      const bool varies = offset.symbols().contains(row);
+      if (offset.symbols().contains(parallel_.back().symbol))
+        are_shared &= !varies && moves_by_one(offset, parallel_.back().symbol);
+      else
+        has_own |= varies;
+    });
+    return are_shared && has_own;
+  }
+
+  // As many as fill the registers together with their rows, and leave some for what is loaded.
+  int64_t lanes_of_rows() {
+    const int64_t registers = machine::vector_unit(static_cast<int>(vector_lanes_)).has_many_registers() ? 4 : 2;
+    const int64_t bytes = vector_lanes_ * 4;
+    return registers * bytes / element_size(nest().accumulators.front().dtype);
+  }
+
+  // The innermost parallel loop as one of a fixed number of lanes, at most `most`.
+  void make_tile(int64_t most) {
     const FlatLoop& innermost = parallel_.back();
     const auto extent = innermost.extent.constant();
-    if (extent && *extent <= tile_lanes) {
+    if (extent && *extent <= most) {
       result_.lanes = *extent;
-    } else if (!extent && upper_extent(innermost).constant().value_or(tile_lanes + 1) <= tile_lanes) {
+    } else if (!extent && upper_extent(innermost).constant().value_or(most + 1) <= most) {
       result_.lanes = *upper_extent(innermost).constant();  // the lanes of a block, some of them missing in the last
     } else {
-      auto [tile, within] = tile_loop(innermost, tile_lanes, nest());
+      auto [tile, within] = tile_loop(innermost, most, nest());
       parallel_.back() = tile;
       parallel_.push_back(within);
-      result_.lanes = tile_lanes;
+      result_.lanes = most;
     }
     result_.vectorises = true;
   }
@@ -214,6 +264,7 @@ class Scheduler {
     result_.tasks = iterations(result_.outer, 0, last) * ceil_div(result_.outer[last].extent, result_.grain);
   }
 
+  const int64_t vector_lanes_;
   NestSchedule result_;
   bool calls_strings_ = false;
   std::vector<FlatLoop> parallel_, ordered_;
@@ -231,7 +282,7 @@ std::string print_loops(const std::vector<FlatLoop>& loops, size_t first, size_t
 
 NestSchedule schedule(FlatNest nest, int64_t vector_lanes) {
   const bool converts = converts_float16(nest);
-  NestSchedule result = Scheduler(std::move(nest)).run();
+  NestSchedule result = Scheduler(std::move(nest), vector_lanes).run();
   result.vector_lanes = vector_lanes;
   result.sets_width = converts;
   return result;
@@ -250,6 +301,9 @@ std::string to_string(const NestSchedule& schedule) {
   for (const TransposedTile& tile : schedule.tiles)
     text += fmt::format("tile b{} of b{} from {} by {}\n", tile.memory, tile.storage, tile.first.to_string(),
                         tile.stride.to_string());
+  for (const ClampedIndex& index : schedule.clamped)
+    text += fmt::format("{} = min({}, {})\n", index.symbol.name(), index.bound.to_string(),
+                        schedule.outer.back().symbol.name());
   return text + to_string(schedule.nest);
 }
 

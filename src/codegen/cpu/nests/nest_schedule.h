@@ -10,11 +10,16 @@
 // - A reduction keeps an array of accumulators, one a lane, so that the compiler vectorises every kind of fold and the
 //   result is the same for every vector width. Its lanes are those of a parallel loop if loads are contiguous along it
 //   (`parallel_lanes`), else of the innermost reduce loop, folded in order at its end (`reduce_lanes`).
+// - If another parallel loop does not move such a load, as the rows of a matrix product, four of its iterations are
+//   one: they share the load, and their accumulators fill the registers.
+// - Indices min(bound, i) of an innermost loop, of operands that may be broadcast, are named: the loop is compiled for
+//   operands that are whole along it, and for those of one element.
 // - String functions are calls: nothing around them is vectorised, and nests that make strings are one task.
 // - Tasks are pieces of the outer loops of about `work_per_task` elements; their number depends only on the sizes.
 #pragma once
 
 #include "codegen/cpu/nests/transposed_tiles.h"
+#include "codegen/nests/loop_transforms.h"
 
 namespace onnxc {
 
@@ -34,6 +39,8 @@ struct NestSchedule {
   bool vectorises = false;   // the innermost of `outer` has independent iterations
   int64_t vector_lanes = 0;  // the machine's
   bool sets_width = false;   // vectorised loops are given these lanes; else the compiler chooses
+
+  std::vector<ClampedIndex> clamped;  // of the innermost of `outer`, where that is vectorised
 
   std::vector<TransposedTile> tiles;  // their rows and columns are the last two of `outer`
 

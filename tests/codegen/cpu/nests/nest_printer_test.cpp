@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 
 #include "codegen/cpu/compiled_programs.h"
@@ -74,6 +75,43 @@ TEST(NestPrinter, DynamicSizes) {
                       {{n, rows}, {m, columns}}});
   CompiledPrograms programs;
   programs.add("bias and transpose", builder.program, runs);
+  programs.expect_same_as_interpreter();
+}
+
+// Of operands that a run may broadcast: whole along the innermost axis, of one element, and what is neither.
+TEST(NestPrinter, ClampedIndices) {
+  const Bounds one_or_more{1, Bounds::infinity};
+  const Symbol n = Symbol::dim("N"), a = Symbol::dim("A", one_or_more), b = Symbol::dim("B", one_or_more),
+               c = Symbol::dim("C", one_or_more);
+  CompiledPrograms programs;
+  for (const int operands : {1, 2, 3}) {
+    ProgramBuilder builder;
+    const Operand x = builder.input(DType::float32, {3, a}), z = builder.input(DType::float32, {b}),
+                  w = builder.input(DType::float32, {c}), v = builder.input(DType::float32, {n}),
+                  y = builder.output(DType::float32, {3, n});
+    builder.elementwise("clamped", y, [&](const std::vector<Expr>& i) {
+      Scalar value = x({i[0], min(Expr(a) - 1, i[1])});
+      if (operands > 1) value = value - z({min(Expr(b) - 1, i[1])});
+      if (operands > 2) value = value * w({min(Expr(c) - 1, i[1])}) + x({i[0], min(Expr(a) - 1, i[1])});
+      return value + v({i[1]});
+    });
+    std::vector<CompiledPrograms::Run> runs;
+    for (const auto& [columns, first, second, third] : std::vector<std::array<int64_t, 4>>{{40, 40, 40, 40},
+                                                                                           {40, 1, 40, 40},
+                                                                                           {40, 40, 1, 1},
+                                                                                           {40, 1, 1, 1},
+                                                                                           {40, 7, 40, 9},
+                                                                                           {40, 7, 5, 1},
+                                                                                           {1, 1, 1, 1},
+                                                                                           {40, 50, 45, 41},
+                                                                                           {0, 1, 3, 2},
+                                                                                           {17, 17, 1, 17},
+                                                                                           {2, 1, 2, 1}})
+      runs.push_back({{integer_tensor(DType::float32, {3, first}), integer_tensor(DType::float32, {second}, 2),
+                       integer_tensor(DType::float32, {third}, 3), integer_tensor(DType::float32, {columns}, 4)},
+                      {{n, columns}, {a, first}, {b, second}, {c, third}}});
+    programs.add(fmt::format("{} operands", operands), builder.program, runs);
+  }
   programs.expect_same_as_interpreter();
 }
 

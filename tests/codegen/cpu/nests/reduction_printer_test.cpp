@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/compiled_programs.h"
 #include "codegen/cpu/integer_tensors.h"
+#include "codegen/cpu/nests/nest_printer.h"
 #include "ir/program_builder.h"
 
 namespace onnxc {
@@ -100,6 +101,58 @@ TEST(ReductionPrinter, ProductsOfFewRoundsAreRounded) {
                    {Tensor::of(DType::float32, {kept, reduced}, values)});
     }
   programs.expect_same_as_interpreter();
+}
+
+// y[i, j] = sum over k of a[i, k] * b[k, j].
+Program matrix_product(DType dtype, const Expr& rows, const Expr& depth, const Expr& columns) {
+  ProgramBuilder builder;
+  const Operand a = builder.input(dtype, {rows, depth}), b = builder.input(dtype, {depth, columns}),
+                y = builder.output(dtype, {rows, columns});
+  NestBuilder nest("product");
+  const Expr i = nest.parallel(rows), j = nest.parallel(columns), k = nest.reduce(depth);
+  nest.store(y, {i, j}, nest.accumulate(sum, a.compute({i, k}) * b.compute({k, j})));
+  builder.add(std::move(nest));
+  return std::move(builder.program);
+}
+
+// Four rows share what they read of the other matrix; the last of them may be computed several times.
+TEST(ReductionPrinter, RowsOfAProduct) {
+  CompiledPrograms programs;
+  const auto add = [&](DType dtype, int64_t rows, int64_t depth, int64_t columns) {
+    programs.add(fmt::format("{} {}x{}x{}", info(dtype).name, rows, depth, columns),
+                 matrix_product(dtype, rows, depth, columns),
+                 {integer_tensor(dtype, {rows, depth}), integer_tensor(dtype, {depth, columns}, 2)});
+  };
+  for (int64_t rows : {1, 3, 4, 5, 7, 8, 9, 11}) add(DType::float64, rows, 7, 70);
+  for (int64_t columns : {4, 31, 32, 33, 64, 65, 131}) add(DType::float64, 10, 5, columns);
+  for (DType dtype : {DType::float32, DType::float16, DType::int8, DType::int32, DType::int64}) add(dtype, 13, 9, 77);
+  const Symbol n = Symbol::dim("N"), m = Symbol::dim("M");
+  std::vector<CompiledPrograms::Run> runs;
+  for (int64_t depth : {0, 1, 12})
+    for (int64_t columns : {0, 1, 64, 83})
+      runs.push_back({{integer_tensor(DType::float64, {9, depth}), integer_tensor(DType::float64, {depth, columns}, 2)},
+                      {{n, depth}, {m, columns}}});
+  programs.add("free", matrix_product(DType::float64, 9, n, m), runs);
+  programs.expect_same_as_interpreter();
+}
+
+std::string printed(const Program& program) {
+  const auto& nest = std::get<LoopNest>(program.steps.back().work);
+  TextWriter writer;
+  ModelNames names;
+  for (size_t id = 0; id < program.buffers.size(); ++id) names.storages.emplace(static_cast<BufferId>(id), id);
+  print_nest(writer, schedule(flatten(program, nest), 16), "nest", names);
+  return writer.take();
+}
+
+// Only nests that may compute sizes go without multiply-adds.
+TEST(ReductionPrinter, ProductsOfManyRoundsAreFused) {
+  const auto is_fused = [](const Program& program) {
+    return printed(program).find("#pragma clang fp contract(fast)") != std::string::npos;
+  };
+  EXPECT_FALSE(is_fused(matrix_product(DType::float64, 1, 8, 8)));
+  EXPECT_TRUE(is_fused(matrix_product(DType::float64, 1, 8, 9)));
+  EXPECT_TRUE(is_fused(matrix_product(DType::float64, 64, 64, 64)));
 }
 
 TEST(ReductionPrinter, OverNothing) {

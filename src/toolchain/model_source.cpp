@@ -29,7 +29,7 @@ class Emitter {
 
   EmittedSource run() {
     SourceParts parts;
-    const PrintedSteps steps = options_.has_cpu_code ? print_steps(parts, context_, machine_.lanes()) : PrintedSteps{};
+    const PrintedSteps steps = options_.has_cpu_code ? print_steps(parts, context_, machine_.vectors) : PrintedSteps{};
     if (options_.has_cpu_code) declare_steps();
     writer_.append(steps.definitions);
     writer_.line("");

@@ -27,10 +27,11 @@ CpuProblem resolve(const Node& node, const Graph& graph) {
   return problem;
 }
 
-bool fits(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output, int lanes) {
+bool fits(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output,
+          const machine::VectorUnit& vectors) {
   const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
   internal_check(spec != nullptr, "a kernel of the CPU target");
-  return fits_epilogue(program, epilogue, output, spec->epilogue_form(), lanes);
+  return fits_epilogue(program, epilogue, output, spec->epilogue_form(), vectors);
 }
 
 }  // namespace
@@ -44,27 +45,29 @@ Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
 }
 
 Target cpu_target(const CpuMachine& machine) {
-  const int lanes = machine.lanes();
   using Chain = std::span<const KernelCall* const>;
   return {.name = "the CPU",
           .machine = machine,
-          .block_channels = lanes,
+          .block_channels = machine.lanes(),
           .multiplies_integers = true,
           .copy_to_rows_cost = copy_to_rows_cost,
           .offers = [machine](const Node& node,
                               const Graph& graph) { return gather_offers(resolve(node, graph), machine); },
-          .fits_epilogue = [lanes](const Program& program, const KernelCall& call, const Epilogue& epilogue,
-                                   BufferId output) { return fits(program, call, epilogue, output, lanes); },
+          .fits_epilogue = [vectors = machine.vectors](
+                               const Program& program, const KernelCall& call, const Epilogue& epilogue,
+                               BufferId output) { return fits(program, call, epilogue, output, vectors); },
           .fusions = {{"pooled_convolution", 2,
                        [](const Program&, Chain chain) { return pooled_convolution_call(*chain[0], *chain[1]); }},
                       {"attention", 3,
-                       [lanes](const Program& program, Chain chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2], lanes);
+                       [vectors = machine.vectors](const Program& program, Chain chain) {
+                         return attention_call(program, *chain[0], *chain[1], *chain[2], vectors);
                        }}},
-          .nests = {{"layout_copy", [lanes](const Program& program,
-                                            const LoopNest& nest) { return as_layout_copy(program, nest, lanes); }},
-                    {"channel_shift", [lanes](const Program& program, const LoopNest& nest) {
-                       return as_channel_shift(program, nest, lanes);
+          .nests = {{"layout_copy",
+                     [vectors = machine.vectors](const Program& program, const LoopNest& nest) {
+                       return as_layout_copy(program, nest, vectors);
+                     }},
+                    {"channel_shift", [vectors = machine.vectors](const Program& program, const LoopNest& nest) {
+                       return as_channel_shift(program, nest, vectors);
                      }}}};
 }
 

@@ -23,11 +23,11 @@ constexpr int64_t kernel_cost = 12'000;
 
 class StepPrinter {
  public:
-  StepPrinter(SourceParts& parts, const EmitContext& context, int64_t lanes)
+  StepPrinter(SourceParts& parts, const EmitContext& context, const machine::VectorUnit& vectors)
       : parts_(parts),
         context_(context),
         program_(context.program),
-        lanes_(lanes),
+        vectors_(vectors),
         nest_names_(context.names),
         descriptions_(context),
         flow_(context) {}
@@ -100,7 +100,7 @@ class StepPrinter {
     std::vector<BufferId> storages = number_storages(flat);
     for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
     result_.calls_functions = true;
-    const NestSchedule scheduled = schedule(std::move(flat), lanes_);
+    const NestSchedule scheduled = schedule(std::move(flat), vectors_.lanes);
     if (!scheduled.tiles.empty()) result_.headers.insert("kernels/cpu/vector/transposed_tile.h");
     auto [known, is_new] = nests_.try_emplace(text(scheduled, "nest"));
     SharedNest& nest = known->second;
@@ -160,11 +160,11 @@ class StepPrinter {
     if (!epilogue.value) return {};
     if (!is_light(epilogue.value, form) || negates(epilogue.value)) result_.calls_functions = true;
     TextWriter unnamed;
-    const std::string members = print_epilogue(unnamed, context_, epilogue, form, lanes_, "Epilogue");
+    const std::string members = print_epilogue(unnamed, context_, epilogue, form, vectors_, "Epilogue");
     auto [known, is_new] = epilogues_.try_emplace(unnamed.take(), fmt::format("Epilogue{}", epilogues_.size()));
     if (is_new) {
       TextWriter writer;
-      print_epilogue(writer, context_, epilogue, form, lanes_, known->second);
+      print_epilogue(writer, context_, epilogue, form, vectors_, known->second);
       parts_.append(writer.take());
     }
     return {known->second, members};
@@ -207,7 +207,7 @@ class StepPrinter {
   SourceParts& parts_;
   const EmitContext& context_;
   const Program& program_;
-  int64_t lanes_;
+  machine::VectorUnit vectors_;
   ModelNames nest_names_;  // of nests whose storages are numbered
   StepDescriptionPrinter descriptions_;
   std::map<std::string, SharedNest> nests_;  // by text
@@ -223,8 +223,8 @@ class StepPrinter {
 
 }  // namespace
 
-PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, int64_t lanes) {
-  return StepPrinter(parts, context, lanes).run();
+PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, const machine::VectorUnit& vectors) {
+  return StepPrinter(parts, context, vectors).run();
 }
 
 }  // namespace onnxc

@@ -9,6 +9,7 @@
 #include "codegen/host/emit_context.h"
 #include "codegen/host/model_interface.h"
 #include "codegen/host/source_parts.h"
+#include "machine/vector_unit.h"
 
 namespace onnxc {
 
@@ -21,6 +22,6 @@ struct PrintedSteps {
   std::string definitions;                // that the descriptions use
 };
 
-PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, int64_t lanes);
+PrintedSteps print_steps(SourceParts& parts, const EmitContext& context, const machine::VectorUnit& vectors);
 
 }  // namespace onnxc

@@ -40,7 +40,7 @@ double cost_without_transform(const ConvolutionProblem& problem, const CpuMachin
   const Axes& output = problem.output;
   const int lanes = machine.lanes();
   const double products =
-      as_real(shape.kernel.product() * shape.group_input_channels()) * as_real(output_vectors(shape, lanes));
+      as_real(shape.kernel.product() * shape.group_input_channels()) * as_real(output_vectors(shape, machine.vectors));
   // Taps in the padding are left out if the whole register tile reads padding: along the depth nearly all.
   const double computed = machine.convolution.leaves_out_taps_of_padding
                               ? taps_inside(shape.kernel.d, shape.stride.d, shape.dilation.d, output.d)
@@ -95,12 +95,12 @@ bool has_short_rows(const ConvolutionProblem& problem) {
 
 double as_real(int64_t value) { return static_cast<double>(value); }
 
-double row_vectors(const ConvolutionProblem& problem, int lanes, int64_t rows) {
-  return as_real(rows * kernels::divide_up(problem.output.w, lanes));
+double row_vectors(const ConvolutionProblem& problem, const machine::VectorUnit& vectors, int64_t rows) {
+  return as_real(rows * kernels::divide_up(problem.output.w, vectors.lanes));
 }
 
-int64_t output_vectors(const ConvShape& shape, int lanes) {
-  return shape.groups * kernels::divide_up(shape.group_output_channels(), lanes);
+int64_t output_vectors(const ConvShape& shape, const machine::VectorUnit& vectors) {
+  return shape.groups * kernels::divide_up(shape.group_output_channels(), vectors.lanes);
 }
 
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine) {

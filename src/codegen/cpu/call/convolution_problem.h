@@ -44,11 +44,11 @@ bool has_short_rows(const ConvolutionProblem& problem);
 
 double as_real(int64_t value);
 // Vectors of neighbours along the width in `rows` rows of the output.
-double row_vectors(const ConvolutionProblem& problem, int lanes, int64_t rows);
+double row_vectors(const ConvolutionProblem& problem, const machine::VectorUnit& vectors, int64_t rows);
 
 // Vectors of weights that a kernel multiplies for each input channel of a group and each tap: a group has whole vectors
 // of outputs, filled or not.
-int64_t output_vectors(const kernels::ConvShape& shape, int lanes);
+int64_t output_vectors(const kernels::ConvShape& shape, const machine::VectorUnit& vectors);
 
 // A convolution without a transform: conv_direct.h, and conv_stem.h from NCHW.
 double direct_cost(const ConvolutionProblem& problem, const CpuMachine& machine);

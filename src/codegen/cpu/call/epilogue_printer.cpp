@@ -36,9 +36,10 @@ bool has_extents(const Shape& shape, const Epilogue& epilogue) {
 
 // How one vector of a load is found. Indices are within the buffer whatever a select around the load says: both of its
 // sides are computed.
-Access classify_block(const Program& program, const ScalarNode& load, const Epilogue& epilogue, int64_t lanes) {
+Access classify_block(const Program& program, const ScalarNode& load, const Epilogue& epilogue,
+                      const machine::VectorUnit& vectors) {
   const Buffer& buffer = program.buffer(load.buffer);
-  const Layout blocked = Layout::channel_blocked(std::max<size_t>(epilogue.axes.size(), 2), lanes);
+  const Layout blocked = Layout::channel_blocked(std::max<size_t>(epilogue.axes.size(), 2), vectors.lanes);
   if (buffer.layout == blocked && load.indices == identity(epilogue))
     return has_extents(buffer.shape, epilogue) ? Access::element : Access::none;
   const Symbol& channel = epilogue.axes.at(1).symbol;
@@ -52,7 +53,7 @@ Access classify_block(const Program& program, const ScalarNode& load, const Epil
     }
     if (index != Expr(channel) || !proven_equal(buffer.shape[i], epilogue.axes[1].extent)) return Access::none;
     const bool is_blocked = buffer.layout.is_blocked(i);
-    if (is_blocked && (i != 1 || buffer.layout.block_size != lanes || buffer.layout.axes.back().axis != 1))
+    if (is_blocked && (i != 1 || buffer.layout.block_size != vectors.lanes || buffer.layout.axes.back().axis != 1))
       return Access::none;
     ++channel_indices;
     if (!is_blocked) {
@@ -87,9 +88,9 @@ Access classify_row(const Program& program, const ScalarNode& load, const Epilog
 }
 
 Access classify(const Program& program, const ScalarNode& load, const Epilogue& epilogue, EpilogueForm form,
-                int64_t lanes) {
+                const machine::VectorUnit& vectors) {
   return form == EpilogueForm::rows ? classify_row(program, load, epilogue)
-                                    : classify_block(program, load, epilogue, lanes);
+                                    : classify_block(program, load, epilogue, vectors);
 }
 
 // Kernels of integer sums (integers.h) hold this type in vectors of int32.
@@ -141,15 +142,15 @@ DType accumulator_type(const Epilogue& epilogue) {
   return type;
 }
 
-bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form, int64_t lanes,
-                     bool has_integers) {
+bool has_vector_form(const Program& program, const Epilogue& epilogue, EpilogueForm form,
+                     const machine::VectorUnit& vectors, bool has_integers) {
   const auto is_vector = [&](DType dtype) {
     return is_kernel_type(dtype) || (has_integers && is_vector_integer(dtype));
   };
   bool fits = true;
   visit(epilogue.value, [&](const ScalarNode& node) {
     fits &= has_vector_form(node, has_integers);
-    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, lanes) != Access::none;
+    if (node.op == ScalarOp::load) fits &= classify(program, node, epilogue, form, vectors) != Access::none;
     for (const Scalar& operand : node.operands) fits &= operand.dtype() == DType::boolean || is_vector(operand.dtype());
   });
   return fits && is_vector(epilogue.value.dtype());
@@ -192,13 +193,13 @@ class VectorDialect : public ScalarDialect {
 class EpiloguePrinter {
  public:
   EpiloguePrinter(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
-                  int64_t lanes, std::string name)
+                  const machine::VectorUnit& vectors, std::string name)
       : writer_(writer),
         context_(context),
         program_(context.program),
         epilogue_(epilogue),
         form_(form),
-        lanes_(lanes),
+        vectors_(vectors),
         name_(std::move(name)) {}
 
   std::string print() {
@@ -223,7 +224,7 @@ class EpiloguePrinter {
   std::string block_axis(size_t axis) const {
     constexpr std::array spatial = {"position.d", "position.h", "position.w"};
     if (axis == 0) return "position.n";
-    if (axis == 1) return fmt::format("(position.channel_block * {})", lanes_);
+    if (axis == 1) return fmt::format("(position.channel_block * {})", vectors_.lanes);
     return spatial.at(3 - (epilogue_.axes.size() - 2) + (axis - 2));
   }
 
@@ -261,7 +262,7 @@ class EpiloguePrinter {
   // The text that loads one vector; it takes the place of the pointer.
   std::string load_text(const ScalarNode& load) const {
     const std::string pointer = fmt::format("{} + {}", members_.at(load.buffer), vector_offset(load));
-    switch (classify(program_, load, epilogue_, form_, lanes_)) {
+    switch (classify(program_, load, epilogue_, form_, vectors_)) {
       case Access::element:
       case Access::channel_block:
         return fmt::format("load({})", pointer);
@@ -275,18 +276,19 @@ class EpiloguePrinter {
         internal_error("an epilogue that the kernel takes");
     }
     const Expr& channels = epilogue_.axes[1].extent;
-    if (mod(channels, lanes_).is_constant(0)) return fmt::format("load({})", pointer);
-    const std::string rest = fmt::format("{} - position.channel_block * {}", print_expr(channels, names_), lanes_);
-    return fmt::format("load_partial({}, minimum<int64_t>({}, {}))", pointer, lanes_, rest);
+    if (mod(channels, vectors_.lanes).is_constant(0)) return fmt::format("load({})", pointer);
+    const std::string rest =
+        fmt::format("{} - position.channel_block * {}", print_expr(channels, names_), vectors_.lanes);
+    return fmt::format("load_partial({}, minimum<int64_t>({}, {}))", pointer, vectors_.lanes, rest);
   }
 
   // The offset of the first lane: the channel axis stands for the first channel of its block.
   std::string vector_offset(const ScalarNode& load) const {
     if (form_ == EpilogueForm::rows) return print_expr(program_.offset(load.buffer, load.indices), names_);
     const Axis& channel = epilogue_.axes[1];
-    const Symbol block = Symbol::axis("block", ceil_div(channel.extent, lanes_));
+    const Symbol block = Symbol::axis("block", ceil_div(channel.extent, vectors_.lanes));
     std::vector<Expr> indices = load.indices;
-    for (Expr& index : indices) index = index.substitute({{channel.symbol, Expr(block) * lanes_}});
+    for (Expr& index : indices) index = index.substitute({{channel.symbol, Expr(block) * vectors_.lanes}});
     const Expr offset = program_.offset(load.buffer, indices);
     SymbolNames names = names_;
     names[block] = "position.channel_block";
@@ -315,7 +317,7 @@ class EpiloguePrinter {
   const Program& program_;
   const Epilogue& epilogue_;
   EpilogueForm form_;
-  int64_t lanes_;
+  machine::VectorUnit vectors_;
   std::string name_;
   SymbolNames names_;
   // The pointers, numbered in the order in which they are read: epilogues that do the same become equal.
@@ -360,24 +362,24 @@ bool is_light(const Scalar& value, EpilogueForm form) {
 }
 
 bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form,
-                   int64_t lanes) {
+                   const machine::VectorUnit& vectors) {
   const size_t rank = epilogue.axes.size();
   const Layout& layout = program.buffer(output).layout;
   const bool fits_output = form == EpilogueForm::rows
                                ? rank >= 2 && rank <= 6 && layout.is_row_major()
-                               : rank >= 2 && rank <= 5 && layout == Layout::channel_blocked(rank, lanes);
-  return fits_output && has_vector_form(program, epilogue, form, lanes, accumulator_type(epilogue) == DType::int32);
+                               : rank >= 2 && rank <= 5 && layout == Layout::channel_blocked(rank, vectors.lanes);
+  return fits_output && has_vector_form(program, epilogue, form, vectors, accumulator_type(epilogue) == DType::int32);
 }
 
-bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes) {
+bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, const machine::VectorUnit& vectors) {
   const size_t rank = epilogue.axes.size();
   return rank >= 2 && rank <= 5 &&
-         has_vector_form(program, epilogue, EpilogueForm::blocks, lanes, is_vector_integer(epilogue.value.dtype()));
+         has_vector_form(program, epilogue, EpilogueForm::blocks, vectors, is_vector_integer(epilogue.value.dtype()));
 }
 
 std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
-                           int64_t lanes, const std::string& name) {
-  return EpiloguePrinter(writer, context, epilogue, form, lanes, name).print();
+                           const machine::VectorUnit& vectors, const std::string& name) {
+  return EpiloguePrinter(writer, context, epilogue, form, vectors, name).print();
 }
 
 }  // namespace onnxc

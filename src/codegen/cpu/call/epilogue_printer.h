@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/host/emit_context.h"
+#include "machine/vector_unit.h"
 
 namespace onnxc {
 
@@ -16,11 +17,12 @@ namespace onnxc {
 // in a kernel that stores rows, on
 // - elements that are contiguous along the last axis, or do not depend on it.
 // No index may leave its buffer, even in a select: both sides are computed before lanes are selected.
-bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form, int64_t lanes);
+bool fits_epilogue(const Program& program, const Epilogue& epilogue, BufferId output, EpilogueForm form,
+                   const machine::VectorUnit& vectors);
 
 // The same for any code that stores NCHWc blocks, computed by the epilogue; an epilogue that gives integers has integer
 // arithmetic.
-bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, int64_t lanes);
+bool epilogue_takes_blocks(const Program& program, const Epilogue& epilogue, const machine::VectorUnit& vectors);
 
 // Whether the epilogue is light: few operators of one or two instructions (light_epilogue.h). Rows may have masks.
 bool is_light(const Scalar& value, EpilogueForm form);
@@ -29,6 +31,6 @@ bool is_light(const Scalar& value, EpilogueForm form);
 // rows, vec_int32 for integers), whose members are the pointers and dims that it reads. Returns the braced initializer
 // that fills them from a Frame called `frame`.
 std::string print_epilogue(TextWriter& writer, const EmitContext& context, const Epilogue& epilogue, EpilogueForm form,
-                           int64_t lanes, const std::string& name);
+                           const machine::VectorUnit& vectors, const std::string& name);
 
 }  // namespace onnxc

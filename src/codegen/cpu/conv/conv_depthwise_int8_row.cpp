@@ -7,12 +7,12 @@
 namespace onnxc {
 namespace {
 
-void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   ConvolutionTemplate chosen{"kernels/cpu/conv_int8/conv_depthwise_int8.h", "DepthwiseInt8Convolution"};
   chosen.arithmetic = "int8";
-  lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
-                         as_tensor(pack_depthwise_int8_weights(bytes.shape(), lanes, bytes.weights)), context);
+  lower_byte_convolution(*problem.node, bytes, std::move(chosen), vectors,
+                         as_tensor(pack_depthwise_int8_weights(bytes.shape(), vectors.lanes, bytes.weights)), context);
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ void offer_conv_depthwise_int8(const CpuProblem& problem, const CpuMachine& mach
       {.kernel = "conv_depthwise_int8",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
-       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) { lower(problem, lanes, context); }});
+       .lower = [problem, vectors = machine.vectors](LoweringContext& context) { lower(problem, vectors, context); }});
 }
 
 }  // namespace onnxc

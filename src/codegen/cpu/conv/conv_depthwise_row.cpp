@@ -9,35 +9,37 @@ namespace {
 
 ConvolutionTemplate depthwise_template() { return {"kernels/cpu/conv/conv_depthwise.h", "DepthwiseConvolution"}; }
 
-void lower_floats(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower_floats(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const KernelConvolution& convolution = problem.convolution->convolution;
-  lower_convolution(*problem.node, convolution, depthwise_template(), lanes, blocked_input(*problem.node, lanes),
-                    as_tensor(pack_depthwise_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
+  lower_convolution(*problem.node, convolution, depthwise_template(), vectors, blocked_input(*problem.node, vectors),
+                    as_tensor(pack_depthwise_weights(convolution.shape, vectors.lanes, weights_of(*problem.node))),
+                    context);
 }
 
-void lower_bytes(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower_bytes(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   const std::vector<float> weights(bytes.weights.begin(), bytes.weights.end());
-  lower_byte_convolution(*problem.node, bytes, depthwise_template(), lanes,
-                         as_tensor(pack_depthwise_weights(bytes.shape(), lanes, weights)), context);
+  lower_byte_convolution(*problem.node, bytes, depthwise_template(), vectors,
+                         as_tensor(pack_depthwise_weights(bytes.shape(), vectors.lanes, weights)), context);
 }
 
 }  // namespace
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
-  const int lanes = machine.lanes();
   const auto add = [&](auto lower) {
     offers.push_back({.kernel = "conv_depthwise",
                       .reads = LayoutDemand::blocks,
                       .gives = LayoutDemand::blocks,
-                      .lower = [problem, lanes, lower](LoweringContext& context) { lower(problem, lanes, context); }});
+                      .lower = [problem, vectors = machine.vectors, lower](LoweringContext& context) {
+                        lower(problem, vectors, context);
+                      }});
   };
   const auto has_groups = [](const kernels::ConvShape& shape) { return shape.groups > 1; };
   if (problem.convolution && !problem.convolution->is_transposed() && has_groups(problem.convolution->shape()) &&
-      kernels::depthwise_supports(problem.convolution->shape(), lanes))
+      kernels::depthwise_supports(problem.convolution->shape(), machine.lanes()))
     add(lower_floats);
   if (problem.bytes && has_groups(problem.bytes->shape()) &&
-      kernels::depthwise_supports_bytes(problem.bytes->shape(), lanes))
+      kernels::depthwise_supports_bytes(problem.bytes->shape(), machine.lanes()))
     add(lower_bytes);
 }
 

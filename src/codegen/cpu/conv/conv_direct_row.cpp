@@ -6,14 +6,16 @@
 namespace onnxc {
 namespace {
 
-using PackWeights = Tensor (*)(const kernels::ConvShape& shape, int lanes, std::span<const float> weights);
+using PackWeights = Tensor (*)(const kernels::ConvShape& shape, const machine::VectorUnit& vectors,
+                               std::span<const float> weights);
 
-Tensor pack_floats(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
-  return as_tensor(pack_direct_weights(shape, lanes, lanes, weights));
+Tensor pack_floats(const kernels::ConvShape& shape, const machine::VectorUnit& vectors,
+                   std::span<const float> weights) {
+  return as_tensor(pack_direct_weights(shape, vectors.lanes, vectors.lanes, weights));
 }
 
-Tensor pack_pairs(const kernels::ConvShape& shape, int lanes, std::span<const float> weights) {
-  return as_tensor(pack_direct_pairs(shape, lanes, weights), DType::bfloat16);
+Tensor pack_pairs(const kernels::ConvShape& shape, const machine::VectorUnit& vectors, std::span<const float> weights) {
+  return as_tensor(pack_direct_pairs(shape, vectors.lanes, weights), DType::bfloat16);
 }
 
 Offer offer_of(const CpuProblem& problem, const CpuMachine& machine, std::string kernel, double cost,
@@ -22,10 +24,10 @@ Offer offer_of(const CpuProblem& problem, const CpuMachine& machine, std::string
           .reads = LayoutDemand::blocks,
           .gives = LayoutDemand::blocks,
           .cost = cost,
-          .lower = [problem, lanes = machine.lanes(), chosen, pack](LoweringContext& context) {
+          .lower = [problem, vectors = machine.vectors, chosen, pack](LoweringContext& context) {
             const KernelConvolution& convolution = problem.convolution->convolution;
-            lower_convolution(*problem.node, convolution, chosen, lanes, blocked_input(*problem.node, lanes),
-                              pack(convolution.shape, lanes, weights_of(*problem.node)), context);
+            lower_convolution(*problem.node, convolution, chosen, vectors, blocked_input(*problem.node, vectors),
+                              pack(convolution.shape, vectors, weights_of(*problem.node)), context);
           }};
 }
 

@@ -51,20 +51,20 @@ void offer_conv_grouped(const CpuProblem& problem, const CpuMachine& machine, Of
   const ConvShape& shape = problem.convolution->shape();
   const bool is_transposed = problem.convolution->is_transposed();
   if (!is_transposed && kernels::depthwise_supports(shape, machine.lanes())) return;
-  offers.push_back(
-      {.kernel = is_transposed ? "conv_grouped transposed" : "conv_grouped",
-       .reads = LayoutDemand::blocks,
-       .gives = LayoutDemand::blocks,
-       .cost = cost_of(*problem.convolution, machine),
-       .lower = [problem, is_transposed, lanes = machine.lanes()](LoweringContext& context) {
-         const KernelConvolution& convolution = problem.convolution->convolution;
-         ConvolutionTemplate chosen{"kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
-                                    is_transposed ? ", true" : ", false"};
-         lower_convolution(
-             *problem.node, convolution, std::move(chosen), lanes, blocked_input(*problem.node, lanes),
-             as_tensor(pack_grouped_weights(convolution.shape, lanes, is_transposed, weights_of(*problem.node))),
-             context);
-       }});
+  offers.push_back({.kernel = is_transposed ? "conv_grouped transposed" : "conv_grouped",
+                    .reads = LayoutDemand::blocks,
+                    .gives = LayoutDemand::blocks,
+                    .cost = cost_of(*problem.convolution, machine),
+                    .lower = [problem, is_transposed, vectors = machine.vectors](LoweringContext& context) {
+                      const KernelConvolution& convolution = problem.convolution->convolution;
+                      ConvolutionTemplate chosen{"kernels/cpu/conv_grouped/conv_grouped.h", "GroupedConvolution",
+                                                 is_transposed ? ", true" : ", false"};
+                      lower_convolution(*problem.node, convolution, std::move(chosen), vectors,
+                                        blocked_input(*problem.node, vectors),
+                                        as_tensor(pack_grouped_weights(convolution.shape, vectors.lanes, is_transposed,
+                                                                       weights_of(*problem.node))),
+                                        context);
+                    }});
 }
 
 }  // namespace onnxc

@@ -6,13 +6,13 @@
 namespace onnxc {
 namespace {
 
-void lower(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   ConvolutionTemplate chosen{"kernels/cpu/conv_int8/conv_int8.h", "Int8Convolution"};
   chosen.arithmetic = "int8";
-  lower_byte_convolution(*problem.node, bytes, std::move(chosen), lanes,
-                         as_tensor(pack_int8_weights(bytes.shape(), lanes, unsigned_zero_point(bytes), bytes.weights)),
-                         context);
+  lower_byte_convolution(
+      *problem.node, bytes, std::move(chosen), vectors,
+      as_tensor(pack_int8_weights(bytes.shape(), vectors.lanes, unsigned_zero_point(bytes), bytes.weights)), context);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ void offer_conv_int8(const CpuProblem& problem, const CpuMachine& machine, Offer
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
        .cost = int8_cost(*problem.bytes, machine),
-       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) { lower(problem, lanes, context); }});
+       .lower = [problem, vectors = machine.vectors](LoweringContext& context) { lower(problem, vectors, context); }});
 }
 
 }  // namespace onnxc

@@ -29,14 +29,15 @@ double cost_of(const ByteConvolution& problem, const Int8WinogradPacking& packin
          as_real(packing.size()) * machine.convolution.weight_byte;
 }
 
-void lower(const CpuProblem& problem, const Int8WinogradPacking& packing, LoweringContext& context) {
+void lower(const CpuProblem& problem, const Int8WinogradPacking& packing, const machine::VectorUnit& vectors,
+           LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
   const Axes& tile = packing.tile;
   ConvolutionTemplate chosen{"kernels/cpu/conv_int8_winograd/conv_int8_winograd.h", "Int8WinogradConvolution",
                              fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w)};
   chosen.arithmetic = "int16";
   const auto signed_zero = static_cast<int8_t>(bytes.zero_point - (bytes.is_signed ? 0 : 128));
-  lower_byte_convolution(*problem.node, bytes, std::move(chosen), packing.lanes,
+  lower_byte_convolution(*problem.node, bytes, std::move(chosen), vectors,
                          as_tensor(pack_int8_winograd_weights(packing, signed_zero, bytes.weights)), context);
 }
 
@@ -53,7 +54,9 @@ void offer_conv_int8_winograd(const CpuProblem& problem, const CpuMachine& machi
                 .reads = LayoutDemand::blocks,
                 .gives = LayoutDemand::blocks,
                 .cost = cost_of(bytes, packing, machine),
-                .lower = [problem, packing](LoweringContext& context) { lower(problem, packing, context); }};
+                .lower = [problem, packing, vectors = machine.vectors](LoweringContext& context) {
+                  lower(problem, packing, vectors, context);
+                }};
     if (!int8_winograd_is_exact(packing, bytes.weights))
       offer.declined = fmt::format("sums may reach {}", packing.sum_limit());
     else if (*offer.cost >= gain * int8_cost(bytes, machine))

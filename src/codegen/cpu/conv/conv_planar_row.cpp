@@ -13,7 +13,7 @@ constexpr double share = 0.5, output_cost = 12.0;
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
   const kernels::ConvShape& shape = problem.shape();
   const double products = as_real(shape.kernel.product() * shape.input_channels) / share;
-  return row_vectors(problem, machine.lanes(), problem.output.d * problem.output.h) * as_real(shape.output_channels) *
+  return row_vectors(problem, machine.vectors, problem.output.d * problem.output.h) * as_real(shape.output_channels) *
          (products + output_cost);
 }
 
@@ -26,12 +26,12 @@ void offer_conv_planar(const CpuProblem& problem, const CpuMachine& machine, Off
                     .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,
                     .cost = cost_of(*problem.convolution, machine),
-                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+                    .lower = [problem, vectors = machine.vectors](LoweringContext& context) {
                       const KernelConvolution& convolution = problem.convolution->convolution;
                       lower_convolution(*problem.node, convolution,
                                         {"kernels/cpu/conv_nchw/conv_planar.h", "PlanarConvolution",
                                          fmt::format(", {}", convolution.spec.axes.size()), EpilogueForm::rows},
-                                        lanes, row_major_input(*problem.node),
+                                        vectors, row_major_input(*problem.node),
                                         as_tensor(pack_planar_weights(convolution.shape, weights_of(*problem.node))),
                                         context);
                     }});

@@ -29,7 +29,7 @@ double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine) {
   const double terms = as_real(shape.input_channels * depth.terms() * height.terms());
   const double of_channel = as_real(packing.products()) / machine.convolution.planar_winograd_share +
                             as_real(depth.outputs() * height.outputs()) * output_cost;
-  return row_vectors(problem, lanes, rows) * (channels * of_channel + terms * input_cost) +
+  return row_vectors(problem, machine.vectors, rows) * (channels * of_channel + terms * input_cost) +
          as_real(rows * register_tiles) * tile_cost;
 }
 
@@ -46,16 +46,17 @@ void offer_conv_planar_winograd(const CpuProblem& problem, const CpuMachine& mac
        .gives = LayoutDemand::rows,
        .cost = cost_of(*problem.convolution, machine),
        .declined = has_few_channels ? "" : fmt::format("more than {} output channels", most_output_channels),
-       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+       .lower = [problem, vectors = machine.vectors](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          const int64_t width = convolution.axes[2].output.constant().value_or(0);
-         lower_convolution(*problem.node, convolution,
-                           {"kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
-                            fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
-                           lanes, row_major_input(*problem.node),
-                           as_tensor(pack_stem_winograd_weights(
-                               kernels::planar_winograd_packing(convolution.shape, lanes), weights_of(*problem.node))),
-                           context);
+         lower_convolution(
+             *problem.node, convolution,
+             {"kernels/cpu/conv_nchw/conv_planar_winograd.h", "PlanarWinogradConvolution",
+              fmt::format(", {}, {}", convolution.spec.axes.size(), width), EpilogueForm::rows},
+             vectors, row_major_input(*problem.node),
+             as_tensor(pack_stem_winograd_weights(kernels::planar_winograd_packing(convolution.shape, vectors.lanes),
+                                                  weights_of(*problem.node))),
+             context);
        }});
 }
 

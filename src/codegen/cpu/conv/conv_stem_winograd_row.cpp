@@ -43,8 +43,8 @@ void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machi
                     .gives = LayoutDemand::blocks,
                     .cost = cost,
                     .declined = wins ? "" : fmt::format("not below {} of conv_stem", gain),
-                    .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
-                      const kernels::StemWinogradPacking packing{problem.convolution->shape(), lanes};
+                    .lower = [problem, vectors = machine.vectors](LoweringContext& context) {
+                      const kernels::StemWinogradPacking packing{problem.convolution->shape(), vectors.lanes};
                       lower_convolution(*problem.node, problem.convolution->convolution,
                                         {"kernels/cpu/conv_nchw/conv_stem_winograd.h",
                                          "StemWinogradConvolution",
@@ -52,7 +52,7 @@ void offer_conv_stem_winograd(const CpuProblem& problem, const CpuMachine& machi
                                          EpilogueForm::blocks,
                                          false,
                                          {packing.depth().outputs(), packing.height().outputs(), 0}},
-                                        lanes, row_major_input(*problem.node),
+                                        vectors, row_major_input(*problem.node),
                                         as_tensor(pack_stem_winograd_weights(packing, weights_of(*problem.node))),
                                         context);
                     }});

@@ -51,28 +51,28 @@ ConvolutionTemplate tiles_template(const char* arithmetic, const char* arguments
   return result;
 }
 
-void lower_floats(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower_floats(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const KernelConvolution& convolution = problem.convolution->convolution;
   Tensor weights = as_tensor(pack_tiles_weights(convolution.shape, weights_of(*problem.node)), DType::bfloat16);
-  lower_convolution(*problem.node, convolution, tiles_template("bfloat16", ""), lanes,
-                    blocked_input(*problem.node, lanes), std::move(weights), context);
+  lower_convolution(*problem.node, convolution, tiles_template("bfloat16", ""), vectors,
+                    blocked_input(*problem.node, vectors), std::move(weights), context);
 }
 
-void lower_digits(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower_digits(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const KernelConvolution& convolution = problem.convolution->convolution;
-  lower_convolution(*problem.node, convolution, tiles_template("digits", ", TilesOfDigits"), lanes,
-                    blocked_input(*problem.node, lanes),
+  lower_convolution(*problem.node, convolution, tiles_template("digits", ", TilesOfDigits"), vectors,
+                    blocked_input(*problem.node, vectors),
                     as_tensor(pack_tiles_digits(convolution.shape, weights_of(*problem.node))), context);
 }
 
-void lower_bytes(const CpuProblem& problem, int lanes, LoweringContext& context) {
+void lower_bytes(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context) {
   const ByteConvolution& bytes = *problem.bytes;
-  lower_byte_convolution(*problem.node, bytes, tiles_template("int8", ", TilesOfBytes"), lanes,
+  lower_byte_convolution(*problem.node, bytes, tiles_template("int8", ", TilesOfBytes"), vectors,
                          as_tensor(pack_tiles_weights(bytes.shape(), unsigned_zero_point(bytes), bytes.weights)),
                          context);
 }
 
-using Lower = void (*)(const CpuProblem& problem, int lanes, LoweringContext& context);
+using Lower = void (*)(const CpuProblem& problem, const machine::VectorUnit& vectors, LoweringContext& context);
 
 void add_offer(const CpuProblem& problem, const CpuMachine& machine, const TilesPacking& packing,
                const kernels::Axes& output, Lower lower, Offers& offers) {
@@ -80,8 +80,8 @@ void add_offer(const CpuProblem& problem, const CpuMachine& machine, const Tiles
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
                     .cost = tiles_cost(packing, output, machine),
-                    .lower = [problem, lanes = machine.lanes(), lower](LoweringContext& context) {
-                      lower(problem, lanes, context);
+                    .lower = [problem, vectors = machine.vectors, lower](LoweringContext& context) {
+                      lower(problem, vectors, context);
                     }});
 }
 

@@ -30,13 +30,13 @@ void offer_conv_to_rows(const CpuProblem& problem, const CpuMachine& machine, Of
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::rows,
                     .cost = cost_of(convolution, packing, machine),
-                    .lower = [problem, packing, lanes = machine.lanes()](LoweringContext& context) {
+                    .lower = [problem, packing, vectors = machine.vectors](LoweringContext& context) {
                       const KernelConvolution& call = problem.convolution->convolution;
                       lower_convolution(*problem.node, call,
                                         {"kernels/cpu/conv_nchw/conv_to_rows.h", "ConvolutionToRows",
                                          fmt::format(", {}, {}", packing.is_transposed, call.spec.axes.size()),
                                          EpilogueForm::rows, true},
-                                        lanes, blocked_input(*problem.node, lanes),
+                                        vectors, blocked_input(*problem.node, vectors),
                                         as_tensor(pack_to_rows_weights(packing, weights_of(*problem.node))), context);
                     }});
 }

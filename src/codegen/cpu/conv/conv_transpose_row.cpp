@@ -11,9 +11,9 @@ namespace {
 // one block of outputs and of more: measured on Zen 5, with 1 to 8 taps a residue.
 constexpr double share = 0.72, share_of_one_block = 0.4, share_of_blocks = 0.6;
 
-double share_of(const kernels::ConvShape& shape, int lanes) {
+double share_of(const kernels::ConvShape& shape, const machine::VectorUnit& vectors) {
   if (shape.groups == 1) return share;
-  return shape.group_output_channels() <= lanes ? share_of_one_block : share_of_blocks;
+  return shape.group_output_channels() <= vectors.lanes ? share_of_one_block : share_of_blocks;
 }
 
 bool supports(const CpuProblem& problem) {
@@ -25,7 +25,7 @@ bool supports(const CpuProblem& problem) {
 double cost_of(const ConvolutionProblem& problem, const CpuMachine& machine, int64_t products) {
   const kernels::ConvShape& shape = problem.shape();
   return as_real(problem.output.product()) / as_real(shape.stride.product()) *
-         as_real(shape.group_input_channels() * products) / share_of(shape, machine.lanes());
+         as_real(shape.group_input_channels() * products) / share_of(shape, machine.vectors);
 }
 
 }  // namespace
@@ -38,13 +38,13 @@ void offer_conv_transpose(const CpuProblem& problem, const CpuMachine& machine, 
       {.kernel = "conv_transpose",
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
-       .cost = cost_of(*problem.convolution, machine, shape.kernel.product() * output_vectors(shape, machine.lanes())),
-       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+       .cost = cost_of(*problem.convolution, machine, shape.kernel.product() * output_vectors(shape, machine.vectors)),
+       .lower = [problem, vectors = machine.vectors](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          lower_convolution(
              *problem.node, convolution, {"kernels/cpu/conv_transpose/conv_transpose.h", "TransposedConvolution"},
-             lanes, blocked_input(*problem.node, lanes),
-             as_tensor(pack_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
+             vectors, blocked_input(*problem.node, vectors),
+             as_tensor(pack_transposed_weights(convolution.shape, vectors.lanes, weights_of(*problem.node))), context);
        }});
 }
 
@@ -57,13 +57,14 @@ void offer_conv_transpose_packed(const CpuProblem& problem, const CpuMachine& ma
        .reads = LayoutDemand::blocks,
        .gives = LayoutDemand::blocks,
        .cost = cost_of(*problem.convolution, machine, packing.taps().product() * packing.vectors()),
-       .lower = [problem, lanes = machine.lanes()](LoweringContext& context) {
+       .lower = [problem, vectors = machine.vectors](LoweringContext& context) {
          const KernelConvolution& convolution = problem.convolution->convolution;
          lower_convolution(
              *problem.node, convolution,
-             {"kernels/cpu/conv_transpose/conv_transpose_packed.h", "PackedTransposedConvolution"}, lanes,
-             blocked_input(*problem.node, lanes),
-             as_tensor(pack_packed_transposed_weights(convolution.shape, lanes, weights_of(*problem.node))), context);
+             {"kernels/cpu/conv_transpose/conv_transpose_packed.h", "PackedTransposedConvolution"}, vectors,
+             blocked_input(*problem.node, vectors),
+             as_tensor(pack_packed_transposed_weights(convolution.shape, vectors.lanes, weights_of(*problem.node))),
+             context);
        }});
 }
 

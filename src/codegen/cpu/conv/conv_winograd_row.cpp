@@ -84,14 +84,15 @@ std::string reason_against(const ConvolutionProblem& problem, const kernels::Win
   return is_plane || weight_bytes(packing) <= most_weights_of_two_fours ? "" : "too many weights";
 }
 
-void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, LoweringContext& context) {
+void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, const machine::VectorUnit& vectors,
+           LoweringContext& context) {
   const Axes& tile = packing.tile;
   lower_convolution(*problem.node, problem.convolution->convolution,
                     {"kernels/cpu/conv_winograd/conv_winograd.h", "WinogradConvolution",
                      fmt::format(", Axes{{{}, {}, {}}}", tile.d, tile.h, tile.w), EpilogueForm::blocks, false,
                      // With dilations the voxels of a window are those of several tasks.
                      packing.form().is_dilated() ? Axes{1, 1, 1} : tile},
-                    packing.lanes, blocked_input(*problem.node, packing.lanes),
+                    vectors, blocked_input(*problem.node, vectors),
                     as_tensor(pack_winograd_weights(packing, weights_of(*problem.node))), context);
 }
 
@@ -114,7 +115,9 @@ void offer_conv_winograd(const CpuProblem& problem, const CpuMachine& machine, O
                     .gives = LayoutDemand::blocks,
                     .cost = cost_of(convolution, packing, machine),
                     .declined = reason_against(convolution, packing, machine),
-                    .lower = [problem, packing](LoweringContext& context) { lower(problem, packing, context); }};
+                    .lower = [problem, packing, vectors = machine.vectors](LoweringContext& context) {
+                      lower(problem, packing, vectors, context);
+                    }};
         const double gain = required_gain(convolution, machine, weight_bytes(packing));
         if (offer.declined.empty() && *offer.cost >= gain * direct)
           offer.declined = fmt::format("not below {} of conv_direct", gain);

@@ -165,14 +165,15 @@ std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution,
   return call;
 }
 
-Layout blocked_input(const Node& node, int lanes) {
-  return Layout::channel_blocked(node.inputs[0]->shape->size(), lanes);
+Layout blocked_input(const Node& node, const machine::VectorUnit& vectors) {
+  return Layout::channel_blocked(node.inputs[0]->shape->size(), vectors.lanes);
 }
 
 Layout row_major_input(const Node& node) { return Layout::row_major(node.inputs[0]->shape->size()); }
 
-void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
-                       const Layout& input_layout, Tensor packed_weights, LoweringContext& context) {
+void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen,
+                       const machine::VectorUnit& vectors, const Layout& input_layout, Tensor packed_weights,
+                       LoweringContext& context) {
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   KernelCall call;
   BufferId x = context.buffer_as(input, input_layout, node.origin);
@@ -182,17 +183,17 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
       chosen.accumulator == DType::float32 ? bias_epilogue(node, context) : plain_epilogue(output, chosen.accumulator);
   const size_t rank = output.shape->size();
   const Layout layout =
-      chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, lanes);
+      chosen.form == EpilogueForm::rows ? Layout::row_major(rank) : Layout::channel_blocked(rank, vectors.lanes);
   call.spec = std::make_shared<ConvolutionSpec>(context.kernel(), convolution, std::move(chosen), input_layout, layout,
                                                 are_constant);
   context.emit_kernel(std::move(call), output, layout, node.origin);
 }
 
-void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
-                            Tensor packed_weights, LoweringContext& context) {
+void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen,
+                            const machine::VectorUnit& vectors, Tensor packed_weights, LoweringContext& context) {
   chosen.accumulator = DType::int32;
   chosen.more_arguments = std::to_string(bytes.zero_point);
-  lower_convolution(node, bytes.convolution, std::move(chosen), lanes, blocked_input(node, lanes),
+  lower_convolution(node, bytes.convolution, std::move(chosen), vectors, blocked_input(node, vectors),
                     std::move(packed_weights), context);
 }
 

@@ -26,7 +26,7 @@ struct ConvolutionTemplate {
 };
 
 // The layouts in which a kernel may read its input.
-Layout blocked_input(const Node& node, int lanes);
+Layout blocked_input(const Node& node, const machine::VectorUnit& vectors);
 Layout row_major_input(const Node& node);
 
 // "F(2,4)": outputs of a tile along each axis on which the kernel has more than one tap.
@@ -35,12 +35,13 @@ std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel
 // Adds the call of a kernel that reads `input_layout` and writes NCHWc blocks of `lanes` channels, or NCHW if that is
 // its form. `packed_weights` are weights_of the node in the kernel's order. The bias of a Conv is its first epilogue;
 // the sums of a ConvInteger are stored as they are.
-void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen, int lanes,
-                       const Layout& input_layout, Tensor packed_weights, LoweringContext& context);
+void lower_convolution(const Node& node, const KernelConvolution& convolution, ConvolutionTemplate chosen,
+                       const machine::VectorUnit& vectors, const Layout& input_layout, Tensor packed_weights,
+                       LoweringContext& context);
 
 // The same of a convolution of bytes: sums are int32, and the zero point of the input stands among the arguments.
-void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen, int lanes,
-                            Tensor packed_weights, LoweringContext& context);
+void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen,
+                            const machine::VectorUnit& vectors, Tensor packed_weights, LoweringContext& context);
 
 // One call (conv_pooled.h) for the convolution and the max pool that reads its output, if both calls are such and the
 // convolution's tiles consist of whole windows.

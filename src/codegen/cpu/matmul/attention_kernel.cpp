@@ -14,8 +14,8 @@ namespace {
 
 class AttentionSpec : public CpuKernelSpec {
  public:
-  AttentionSpec(Product scores, Product product, KernelOperands operands, int lanes)
-      : scores_(std::move(scores)), product_(std::move(product)), operands_(std::move(operands)), lanes_(lanes) {}
+  AttentionSpec(Product scores, Product product, KernelOperands operands, const machine::VectorUnit& vectors)
+      : scores_(std::move(scores)), product_(std::move(product)), operands_(std::move(operands)), vectors_(vectors) {}
 
   std::string describe() const override {
     const auto depth = scores_.depth.constant(), keys = scores_.columns.constant(),
@@ -29,7 +29,7 @@ class AttentionSpec : public CpuKernelSpec {
 
   std::string type(const KernelCall& call, const Program& program, const std::string& epilogue) const override {
     const int64_t columns = product_.columns.constant().value_or(0);
-    return fmt::format("Attention<{}, {}, {}, {}>", 2 * columns <= lanes_ ? columns : 0,
+    return fmt::format("Attention<{}, {}, {}, {}>", 2 * columns <= vectors_.lanes ? columns : 0,
                        c_type(program, call.inputs[0]), c_type(program, call.output), epilogue);
   }
 
@@ -56,7 +56,7 @@ class AttentionSpec : public CpuKernelSpec {
  private:
   Product scores_, product_;
   KernelOperands operands_;
-  int lanes_;
+  machine::VectorUnit vectors_;
 };
 
 bool have_equal_batches(const Product& a, const Product& b) {
@@ -66,7 +66,7 @@ bool have_equal_batches(const Product& a, const Product& b) {
 }  // namespace
 
 std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product, int lanes) {
+                                         const KernelCall& product, const machine::VectorUnit& vectors) {
   const Product *first = find_product(scores), *second = find_product(product);
   if (first == nullptr || second == nullptr || !is_softmax_of_rows(weights)) return std::nullopt;
   if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<KernelCall> attention_call(const Program& program, const KernelCal
   call.epilogue = product.epilogue;
   const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
   KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
-  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), lanes);
+  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), vectors);
   return call;
 }
 

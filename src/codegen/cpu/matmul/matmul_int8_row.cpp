@@ -10,15 +10,15 @@ void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Off
   const Node& node = *problem.node;
   std::optional<ByteProduct> product = as_byte_product(node);
   if (!product) return;
-  offers.push_back({.kernel = "matmul_int8",
-                    .gives = LayoutDemand::rows,
-                    .lower = [&node, product = *std::move(product), lanes = machine.lanes()](LoweringContext& context) {
-                      const auto& [depth, columns, matrix] = product;
-                      const kernels::Int8Packing packing = kernels::byte_matrix_packing(depth, columns, lanes);
-                      lower_byte_matmul(node,
-                                        {"matmul_int8", "kernels/cpu/matmul_int8/matmul_int8.h", "ByteMatrixProduct"},
-                                        as_tensor(pack_int8_weights(packing.shape, lanes, 1, matrix)), context);
-                    }});
+  offers.push_back(
+      {.kernel = "matmul_int8",
+       .gives = LayoutDemand::rows,
+       .lower = [&node, product = *std::move(product), vectors = machine.vectors](LoweringContext& context) {
+         const auto& [depth, columns, matrix] = product;
+         const kernels::Int8Packing packing = kernels::byte_matrix_packing(depth, columns, vectors.lanes);
+         lower_byte_matmul(node, {"matmul_int8", "kernels/cpu/matmul_int8/matmul_int8.h", "ByteMatrixProduct"},
+                           as_tensor(pack_int8_weights(packing.shape, vectors.lanes, 1, matrix)), context);
+       }});
 }
 
 }  // namespace onnxc

@@ -65,22 +65,22 @@ KernelOperand row_major_operand(const Value& value) {
   return whole_operand(*value.shape, {Layout::row_major(value.shape->size())});
 }
 
-std::vector<float> packed_matrix(const Value& b, const Product& product, int lanes) {
+std::vector<float> packed_matrix(const Value& b, const Product& product, const machine::VectorUnit& vectors) {
   const int64_t depth = *product.depth.constant(), columns = *product.columns.constant();
   const std::vector<float> values = as_float(*b.constant);
-  return pack_matrix<float>({depth, columns, lanes}, values, product.b_is_transposed ? 1 : columns,
+  return pack_matrix<float>({depth, columns, vectors.lanes}, values, product.b_is_transposed ? 1 : columns,
                             product.b_is_transposed ? depth : 1);
 }
 
 // A constant right operand without batch axes is packed as floats. Gemm's factors and its C become the epilogue.
-void lower_matmul(const Node& node, int lanes, LoweringContext& context) {
+void lower_matmul(const Node& node, const machine::VectorUnit& vectors, LoweringContext& context) {
   const Value &a = *node.inputs[0], &b = *node.inputs[1], &output = *node.outputs[0];
   Product product = product_of(node);
   product.b_is_packed = can_be_packed(b);
   KernelCall call;
   call.inputs = {context.buffer_as(a, Layout::row_major(a.shape->size()), node.origin),
                  product.b_is_packed
-                     ? add_packed(context.program(), b.name, as_tensor(packed_matrix(b, product, lanes)))
+                     ? add_packed(context.program(), b.name, as_tensor(packed_matrix(b, product, vectors)))
                      : context.buffer_as(b, Layout::row_major(b.shape->size()), node.origin)};
   call.epilogue = product_epilogue(node, context);
   KernelOperands operands{
@@ -166,10 +166,11 @@ std::string matrix_batch(const KernelText& text, const Shape& batch) {
 void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_product_for_kernels(node)) return;
-  offers.push_back(
-      {.kernel = "matmul",
-       .gives = LayoutDemand::rows,
-       .lower = [&node, lanes = machine.lanes()](LoweringContext& context) { lower_matmul(node, lanes, context); }});
+  offers.push_back({.kernel = "matmul",
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
+                      lower_matmul(node, vectors, context);
+                    }});
 }
 
 }  // namespace onnxc

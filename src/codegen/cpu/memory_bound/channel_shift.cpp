@@ -52,8 +52,8 @@ class ChannelShiftSpec : public CpuKernelSpec {
 struct Part {
   int64_t shift, channels, output_channels;
 
-  bool is_whole_blocks(int64_t lanes) const {
-    return shift % lanes == 0 && (channels % lanes == 0 || shift + channels == output_channels);
+  bool is_whole_blocks(const machine::VectorUnit& vectors) const {
+    return shift % vectors.lanes == 0 && (channels % vectors.lanes == 0 || shift + channels == output_channels);
   }
 };
 
@@ -74,15 +74,16 @@ std::optional<Part> part_of(const Program& program, const LoopNest& nest, const 
 
 }  // namespace
 
-std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest, int64_t lanes) {
+std::optional<KernelCall> as_channel_shift(const Program& program, const LoopNest& nest,
+                                           const machine::VectorUnit& vectors) {
   if (nest.stores.size() != 1) return std::nullopt;
   const Store& store = nest.stores.front();
-  const Layout blocked = Layout::channel_blocked(std::max<size_t>(nest.axes.size(), 2), lanes);
+  const Layout blocked = Layout::channel_blocked(std::max<size_t>(nest.axes.size(), 2), vectors.lanes);
   const Buffer& to = program.buffer(store.buffer);
   if (to.layout != blocked || to.view || !is_kernel_type(to.dtype)) return std::nullopt;
   const std::optional<Part> part = part_of(program, nest, store);
-  if (!part || part->is_whole_blocks(lanes)) return std::nullopt;
-  std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, blocked, lanes);
+  if (!part || part->is_whole_blocks(vectors)) return std::nullopt;
+  std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, blocked, vectors);
   if (!pointwise) return std::nullopt;
   KernelCall call;
   call.inputs = {pointwise->input};

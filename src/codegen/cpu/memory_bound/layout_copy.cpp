@@ -10,9 +10,9 @@ namespace {
 
 class LayoutCopySpec : public CpuKernelSpec {
  public:
-  LayoutCopySpec(Shape shape, int64_t lanes, bool to_rows, std::string role, Expr operations)
+  LayoutCopySpec(Shape shape, const machine::VectorUnit& vectors, bool to_rows, std::string role, Expr operations)
       : shape_(std::move(shape)),
-        lanes_(lanes),
+        vectors_(vectors),
         to_rows_(to_rows),
         role_(std::move(role)),
         operations_(std::move(operations)) {}
@@ -20,7 +20,7 @@ class LayoutCopySpec : public CpuKernelSpec {
   bool accepts_views() const override { return true; }
   KernelOperands operands() const override {
     KernelOperand rows = whole_operand(shape_, {Layout::row_major(shape_.size())});
-    KernelOperand blocks = whole_operand(shape_, {Layout::channel_blocked(shape_.size(), lanes_)});
+    KernelOperand blocks = whole_operand(shape_, {Layout::channel_blocked(shape_.size(), vectors_.lanes)});
     (to_rows_ ? rows : blocks).types = vector_types;
     return to_rows_ ? KernelOperands{{blocks}, rows} : KernelOperands{{rows}, blocks};
   }
@@ -40,7 +40,7 @@ class LayoutCopySpec : public CpuKernelSpec {
 
  private:
   Shape shape_;
-  int64_t lanes_;
+  machine::VectorUnit vectors_;
   bool to_rows_;
   std::string role_;
   Expr operations_;
@@ -54,21 +54,22 @@ std::string layout_copy_sizes(const Shape& shape, const KernelText& text) {
   return braced({text.expr(shape[0]), text.expr(shape[1]), braced(spatial)});
 }
 
-std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest, int64_t lanes) {
+std::optional<KernelCall> as_layout_copy(const Program& program, const LoopNest& nest,
+                                         const machine::VectorUnit& vectors) {
   if (nest.stores.size() != 1 || nest.axes.size() < 3) return std::nullopt;
   const Store& store = nest.stores.front();
   const Buffer& to = program.buffer(store.buffer);
   if (to.view || !covers_buffer(nest, to, store.indices)) return std::nullopt;
-  const Layout blocked = Layout::channel_blocked(to.shape.size(), lanes);
+  const Layout blocked = Layout::channel_blocked(to.shape.size(), vectors.lanes);
   const Layout rows = Layout::row_major(to.shape.size());
   const bool to_rows = to.layout.is_row_major();
   if (!to_rows && to.layout != blocked) return std::nullopt;
-  std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, to_rows ? blocked : rows, lanes);
+  std::optional<PointwiseNest> pointwise = as_pointwise_nest(program, nest, to_rows ? blocked : rows, vectors);
   if (!pointwise || program.buffer(pointwise->input).view) return std::nullopt;
   KernelCall call;
   call.inputs = {pointwise->input};
   call.output = store.buffer;
-  call.spec = std::make_shared<LayoutCopySpec>(to.shape, lanes, to_rows,
+  call.spec = std::make_shared<LayoutCopySpec>(to.shape, vectors, to_rows,
                                                pointwise->epilogue.value ? nest.name : std::string(copy_nest_name),
                                                floating_operations(nest));
   call.epilogue = std::move(pointwise->epilogue);

@@ -9,10 +9,10 @@
 namespace onnxc {
 namespace {
 
-void lower_normalization(const Node& node, int lanes, LoweringContext& context) {
+void lower_normalization(const Node& node, const machine::VectorUnit& vectors, LoweringContext& context) {
   const Expr groups = resolve_instance_normalization(NodeReader(node)).groups;
   const BufferId input = context.buffer(*node.inputs[0]);
-  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : lanes;
+  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : vectors.lanes;
   define_by_moments(node, groups, emit_moments({input, groups, block_lanes, node.origin}, context.program()), context);
 }
 
@@ -29,8 +29,8 @@ void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, O
                     .reads = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .gives = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
                     .needs = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
-                    .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
-                      lower_normalization(node, lanes, context);
+                    .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
+                      lower_normalization(node, vectors, context);
                     }});
 }
 

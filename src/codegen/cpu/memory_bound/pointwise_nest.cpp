@@ -30,7 +30,7 @@ bool covers_buffer(const LoopNest& nest, const Buffer& buffer, const std::vector
 }
 
 std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const LoopNest& nest, const Layout& input_layout,
-                                               int64_t lanes) {
+                                               const machine::VectorUnit& vectors) {
   if (nest.stores.size() != 1 || !nest.accumulators.empty() || !nest.lets.empty()) return std::nullopt;
   const Store& store = nest.stores.front();
   if (store.kind != StoreKind::assign || store.condition) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const Loo
                           load.buffer == *input && covers_buffer(nest, program.buffer(load.buffer), load.indices);
                       return is_input ? scalar::cast(load.dtype, scalar::accumulator(DType::float32, 0)) : Scalar();
                     })};
-  if (!epilogue_takes_blocks(program, epilogue, lanes)) return std::nullopt;
+  if (!epilogue_takes_blocks(program, epilogue, vectors)) return std::nullopt;
   return PointwiseNest{*input, std::move(epilogue)};
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/program/program.h"
+#include "machine/vector_unit.h"
 
 namespace onnxc {
 
@@ -16,7 +17,7 @@ struct PointwiseNest {
 // The nest as a pointwise nest on an input of this layout, if an epilogue on blocks of `lanes` channels can compute it.
 // Its store may be anywhere.
 std::optional<PointwiseNest> as_pointwise_nest(const Program& program, const LoopNest& nest, const Layout& input_layout,
-                                               int64_t lanes);
+                                               const machine::VectorUnit& vectors);
 
 // Whether the indices are the nest's axes in their order, over all of a buffer.
 bool covers_buffer(const LoopNest& nest, const Buffer& buffer, const std::vector<Expr>& indices);

@@ -122,17 +122,18 @@ bool is_maximum_of_bytes(const Node& node) {
 }
 
 // Whether a pool of rows is worth copies to blocks and back. Loops fold a tap a cycle, one channel after another.
-bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, int64_t lanes) {
+bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, const machine::VectorUnit& vectors) {
   constexpr int64_t cycles_of_a_fold = 4, cycles_of_copies = 16;  // of a vector, measured
   if (!kernels::is_separable(shape)) return false;
   const int64_t channels = window.input_channels.constant().value_or(1);
   return channels * shape.kernel.product() >
-         kernels::divide_up(channels, lanes) * (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
+         kernels::divide_up(channels, vectors.lanes) *
+             (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
 }
 
 // Whether it stays in rows, in which lanes are voxels, if that is how its input is.
-bool stays_in_rows(const ConvSpec& window, const kernels::PoolShape& shape, int64_t lanes) {
-  return kernels::has_planar_pool(shape) && (has_separable_rows(shape) || !is_worth_blocks(window, shape, lanes));
+bool stays_in_rows(const ConvSpec& window, const kernels::PoolShape& shape, const machine::VectorUnit& vectors) {
+  return kernels::has_planar_pool(shape) && (has_separable_rows(shape) || !is_worth_blocks(window, shape, vectors));
 }
 
 void lower_pool(const Node& node, const Layout& layout, LoweringContext& context) {
@@ -171,8 +172,8 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   };
   // In this order: as its input is, else with copies.
   add(name, LayoutDemand::blocks, LayoutDemand::blocks);
-  if (stays_in_rows(window, shape, machine.lanes())) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
-  if (is_worth_blocks(window, shape, machine.lanes())) add(name, LayoutDemand::blocks, LayoutDemand::none);
+  if (stays_in_rows(window, shape, machine.vectors)) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
+  if (is_worth_blocks(window, shape, machine.vectors)) add(name, LayoutDemand::blocks, LayoutDemand::none);
 }
 
 std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
@@ -193,9 +194,9 @@ void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& mach
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
                     .needs = LayoutDemand::blocks,
-                    .lower = [&node, lanes = machine.lanes()](LoweringContext& context) {
+                    .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
-                      const MomentsCall call{context.buffer(input), (*input.shape)[1], lanes, node.origin};
+                      const MomentsCall call{context.buffer(input), (*input.shape)[1], vectors.lanes, node.origin};
                       emit_means(call, *node.outputs[0], context);
                     }});
 }

@@ -14,7 +14,6 @@ from tests.onnxc_commands import REPOSITORY
 
 # The sentences with a mark in each room, pages together. Rooms that are not named have none.
 MARKED: dict[str, int] = {
-    "src/codegen": 6,
     "src/passes": 1,
 }  # fmt: skip
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.

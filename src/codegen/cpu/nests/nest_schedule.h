@@ -40,7 +40,7 @@ struct NestSchedule {
   int64_t vector_lanes = 0;  // the machine's
   bool sets_width = false;   // vectorised loops are given these lanes; else the compiler chooses
 
-  std::vector<ClampedIndex> clamped;  // of the innermost of `outer`, where that is vectorised
+  std::vector<ClampedIndex> clamped;  // of the innermost of `outer`, if that is vectorised
 
   std::vector<TransposedTile> tiles;  // their rows and columns are the last two of `outer`
 

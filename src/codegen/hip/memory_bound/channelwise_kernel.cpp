@@ -12,7 +12,7 @@ namespace {
 using kernels::ChannelwisePlan;
 using kernels::ConvShape;
 
-// With more, plain loops are no worse: the weights of a block are in LDS, and bits say which elements are inside.
+// With more, plain loops are as good: the weights of a block are in LDS, and bits say which elements are inside.
 constexpr int64_t most_group_channels = 16, most_span = 32;
 constexpr int64_t planned_waves = 4;
 

@@ -101,7 +101,7 @@ std::string plan_text(const RowPlan& plan) {
                      plan.vector, plan.held, plan.group_lanes, plan.is_blocked, name(plan.input), name(plan.output));
 }
 
-// What the two kernels have in common.
+// The common part of the two kernels.
 class RowSpecBase : public HipKernelSpec {
  public:
   RowSpecBase(Rows rows, const RowPlan& plan, int64_t element_size, const GpuMachine& gpu, KernelOperands operands)
@@ -143,7 +143,7 @@ class RowSpecBase : public HipKernelSpec {
     return plan;
   }
 
-  // By the axes in memory.
+  // In the order of the axes in memory.
   std::vector<Expr> strides(const Program& program, BufferId id) const {
     std::vector<Expr> result = {axis_stride(program, id, 0)};
     if (rows_.is_blocked)
@@ -225,8 +225,8 @@ class RowSpec : public RowSpecBase {
   }
 };
 
-// Of few long rows: a kernel for the statistics of their chunks, one that folds these if they are many, and one that
-// puts them together and normalises.
+// Few long rows take three kernels: the statistics of their chunks, a fold of these if they are many, and the
+// normalisation.
 class RowChunkSpec : public RowSpecBase {
  public:
   RowChunkSpec(Rows rows, const RowPlan& plan, int64_t element_size, const GpuMachine& gpu, KernelOperands operands,
@@ -271,8 +271,8 @@ class RowChunkSpec : public RowSpecBase {
   }
   std::vector<std::string> coordinates(size_t) const override { return rows_.coordinates; }
   KernelFigures figures() const override { return traffic(1, plan_.lds_bytes(gpu_)); }
-  // Null where rows are not of whole chunks, or not in blocks. With parts of another length where `columns` is not 0;
-  // the statistics begin `offset` elements behind the workspace.
+  // Null if rows are not of whole chunks, or not in blocks. Parts have another length if `columns` is not 0; the
+  // statistics begin `offset` elements after the workspace.
   std::shared_ptr<RowChunkSpec> with_whole_chunks(int64_t columns, int64_t offset) const {
     const std::optional<int64_t> length = rows_.columns().constant();
     if (!rows_.is_blocked || !length || *length == 0 || *length % plan_.capacity() != 0) return nullptr;

@@ -25,8 +25,7 @@ struct Blocked {
   explicit Blocked(const Shape& shape_, DType dtype = DType::float32)
       : shape(shape_),
         input(builder.input(dtype, shape)),
-        blocks(builder.temporary(dtype, shape,
-                                 Layout::channel_blocked(shape.size(), machine::vector_unit(native_lanes())))) {
+        blocks(builder.temporary(dtype, shape, Layout::channel_blocked(shape.size(), native_lanes()))) {
     builder.elementwise("block", blocks, [&](const std::vector<Expr>& i) { return input(i); });
   }
 
@@ -51,8 +50,7 @@ TEST(LayoutCopyCall, ComputesFromBlocksToRows) {
     for (int64_t width : {1, 15, 17, 40}) {
       Blocked b({2, channels, 3, width});
       const Operand scale = b.builder.input(DType::float32, {channels}), y = b.builder.output(DType::float32, b.shape);
-      const Operand other = b.builder.temporary(DType::float32, b.shape,
-                                                Layout::channel_blocked(4, machine::vector_unit(native_lanes())));
+      const Operand other = b.builder.temporary(DType::float32, b.shape, Layout::channel_blocked(4, native_lanes()));
       b.builder.elementwise("block", other, [&](const std::vector<Expr>& i) { return b.input(i) * b.input(i); });
       b.builder.elementwise("scale", y, [&](const std::vector<Expr>& i) {
         return maximum(b.blocks(i) * scale({i[1]}), number(b.blocks(i), 0)) + other(i);
@@ -69,8 +67,7 @@ TEST(LayoutCopyCall, ComputesFromRowsToBlocksAndBetweenTypes) {
   for (int64_t channels : {3, 16, 21}) {
     Blocked b({2, channels, 3, 19}, DType::float16);
     const Operand scale = b.builder.input(DType::float32, {channels}), y = b.builder.output(DType::float32, b.shape);
-    const Operand scaled =
-        b.builder.temporary(DType::float32, b.shape, Layout::channel_blocked(4, machine::vector_unit(native_lanes())));
+    const Operand scaled = b.builder.temporary(DType::float32, b.shape, Layout::channel_blocked(4, native_lanes()));
     b.builder.elementwise("scale", scaled,
                           [&](const std::vector<Expr>& i) { return b.input.compute(i) * scale({i[1]}); });
     EXPECT_TRUE(b.is_copy());
@@ -104,8 +101,7 @@ TEST(LayoutCopyCall, QuantizesOnTheWay) {
         const Scalar whole = scalar::unary(ScalarOp::round_even, x(i) / number(x(i), 0.125));
         return scalar::cast(type, whole + scalar::cast(DType::float32, zero_point({Expr(0)})));
       };
-      const Operand bytes =
-          b.builder.temporary(type, b.shape, Layout::channel_blocked(4, machine::vector_unit(native_lanes())));
+      const Operand bytes = b.builder.temporary(type, b.shape, Layout::channel_blocked(4, native_lanes()));
       b.builder.elementwise("quantize", bytes, [&](const std::vector<Expr>& i) { return quantized(b.input, i); });
       EXPECT_TRUE(b.is_copy());
       EXPECT_FALSE(b.is_shift());
@@ -139,7 +135,7 @@ void add_concat(CompiledPrograms& programs, int64_t first, int64_t second, bool 
   const Shape shape = {2, second, 3, 7}, joined = {2, first + second, 3, 7};
   const Operand x = b.builder.input(DType::float32, shape), y = b.builder.output(DType::float32, joined);
   const auto blocked = [&](const Shape& of) {
-    return b.builder.temporary(DType::float32, of, Layout::channel_blocked(4, machine::vector_unit(native_lanes())));
+    return b.builder.temporary(DType::float32, of, Layout::channel_blocked(4, native_lanes()));
   };
   const Operand other = blocked(shape), whole = blocked(joined);
   b.builder.elementwise("block", other, [&](const std::vector<Expr>& i) { return x(i); });

@@ -78,7 +78,7 @@ TEST(NestPrinter, DynamicSizes) {
   programs.expect_same_as_interpreter();
 }
 
-// Of operands that a run may broadcast: whole along the innermost axis, of one element, and what is neither.
+// A run may broadcast operands: whole along the innermost axis, of one element, and neither.
 TEST(NestPrinter, ClampedIndices) {
   const Bounds one_or_more{1, Bounds::infinity};
   const Symbol n = Symbol::dim("N"), a = Symbol::dim("A", one_or_more), b = Symbol::dim("B", one_or_more),

@@ -30,7 +30,7 @@ MUTATIONS = [
     Mutation(
         "parts: one behind the last loaded",
         [Change("(tensor < tensors ? tensor : tensors - 1) * size", "tensor * size", ROWS)],
-        "behind the end of a device allocation",
+        "past the end of a device allocation",
     ),
     Mutation(
         "parts: elements of another thread",

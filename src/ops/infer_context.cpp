@@ -160,26 +160,28 @@ void InferContext::not_empty(const Expr& extent, const Expr& reads, std::string_
   at_least(extent, proven_at_least(reads, 1) ? Expr(1) : min(reads, 1), what);
 }
 
+void InferContext::one_or_same(const Expr& dim, const Expr& other, const std::string& what) {
+  if (dim.is_constant(1)) return;
+  if (proven_different(dim, Expr(1)) || proven_equal(dim, other)) {
+    same(dim, other, what);
+    return;
+  }
+  // (dim - 1) * (dim - other) == 0
+  graph_.guards.push_back(
+      {Guard::Kind::equal, (dim - 1) * (dim - other), 0, fmt::format("{}: {}", node_.describe(), what)});
+}
+
 Expr InferContext::broadcast(const Expr& a, const Expr& b) {
   if (a.is_constant(1) || proven_equal(a, b)) return b;
   if (b.is_constant(1)) return a;
   const std::string what = "dims that are broadcast must be equal or 1";
   // A dim known to be more than 1 (or 0) is the result; the other must then be equal or 1.
-  auto is_one_or = [&](const Expr& dim, const Expr& result) {
-    if (proven_different(dim, Expr(1))) {
-      same(dim, result, what);
-    } else {
-      // (dim - 1) * (dim - result) == 0
-      graph_.guards.push_back(
-          {Guard::Kind::equal, (dim - 1) * (dim - result), 0, fmt::format("{}: {}", node_.describe(), what)});
-    }
-  };
   if (proven_different(a, Expr(1))) {
-    is_one_or(b, a);
+    one_or_same(b, a, what);
     return a;
   }
   if (proven_different(b, Expr(1))) {
-    is_one_or(a, b);
+    one_or_same(a, b, what);
     return b;
   }
   // Both may be 1. A dim that is such a result itself is taken apart, so that one dim met again and again does not make

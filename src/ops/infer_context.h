@@ -40,6 +40,8 @@ class InferContext : public NodeReader {
   void one_number(size_t i, std::string_view role);
   // An axis of this extent must hold something to read if `reads`, which is not negative, is more than 0.
   void not_empty(const Expr& extent, const Expr& reads, std::string_view what);
+  // Requires that a dim is 1, which a run may decide, or equal to another.
+  void one_or_same(const Expr& dim, const Expr& other, const std::string& what);
   // Multidirectional broadcasting (ONNX Broadcasting). Unknown dims that may turn out 1 are decided at run time.
   Expr broadcast(const Expr& a, const Expr& b);
   Shape broadcast(const Shape& a, const Shape& b);

@@ -42,6 +42,8 @@ CASES = {
     "And": Broadcast("And", ["AB", "AB"], {}, "bb"),
     "Equal": Broadcast("Equal", ["AB", "AB"]),
     "Pow": Broadcast("Pow", ["AB", "AB"]),
+    "PRelu": Broadcast("PRelu", ["abc", "BC"]),
+    "PRelu of one slope": Broadcast("PRelu", ["abc", "C"]),
     "MatMul": Broadcast("MatMul", ["Abc", "Acd"]),
     "MatMul of ranks 4 and 3": Broadcast("MatMul", ["ABcd", "Bdc"]),
     "MatMul of ranks 2 and 3": Broadcast("MatMul", ["bc", "Acd"]),

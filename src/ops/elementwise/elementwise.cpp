@@ -82,8 +82,8 @@ void expect_broadcasts_to_first(InferContext& c, size_t i) {
           to_string(shape), to_string(first));
   size_t offset = first.size() - shape.size();
   for (size_t k = 0; k < shape.size(); ++k)
-    if (!shape[k].is_constant(1))
-      c.same(shape[k], first[offset + k], fmt::format("dim {} of input {} and dim {} of input 0", k, i, offset + k));
+    c.one_or_same(shape[k], first[offset + k],
+                  fmt::format("dim {} of input {} and dim {} of input 0", k, i, offset + k));
 }
 
 Shape broadcast_inputs(InferContext& c) {

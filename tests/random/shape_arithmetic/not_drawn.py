@@ -143,7 +143,7 @@ FOLDS = [
     "Unique",
 ]  # fmt: skip
 # Their choice depends on the order of their numbers.
-ORDERS = ["ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin", "TopK"]
+ORDERS = ["ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "MaxPool", "ReduceMax", "ReduceMin", "TopK", "Unique"]
 MAKES_SIZES = [
     "AffineGrid", "BlackmanWindow", "CenterCropPad", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "Loop",
     "OneHot", "Pad", "Resize", "Tile", "DFT", "STFT",

@@ -118,7 +118,9 @@ def test_arguments_are_told_in_python_s_words(difference: Path) -> None:
     """No name of the C interface."""
     with pytest.raises(onnxc.ArgumentError, match="the number of threads is 5000, and it ranges from 0 "):
         onnxc.InferenceSession(difference, threads=5000)
-    with pytest.raises(onnxc.ArgumentError, match="hip_graph: a HIP graph is asked for, and the model is to run on the CPU"):
+    with pytest.raises(
+        onnxc.ArgumentError, match="hip_graph: a HIP graph is asked for, and the model is to run on the CPU"
+    ):
         onnxc.InferenceSession(difference, hip_graph=True)
     with pytest.raises(onnxc.RunError, match="has no code for a GPU; compile it with --target hip"):
         onnxc.InferenceSession(difference, device="hip")

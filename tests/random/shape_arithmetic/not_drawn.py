@@ -36,6 +36,11 @@ def attribute(node: onnx.NodeProto, name: str) -> onnx.AttributeProto | None:
     return next((each for each in node.attribute if each.name == name), None)
 
 
+def is_set(node: onnx.NodeProto, name: str) -> bool:
+    given = attribute(node, name)
+    return given is not None and given.i != 0
+
+
 # ----------------------------------------------------------------------------------------- what ONNX does not determine
 
 
@@ -165,6 +170,8 @@ RULES = [
          lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
     Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "
          "onnxruntime's depends on the place", ORDERS, holds_nan),
+    Rule("half of the transform of signals with imaginary parts: ONNX has none, onnxruntime gives one", ["DFT"],
+         lambda node, inputs: is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)),
     Rule("bytes for numbers that have no range", ["DynamicQuantizeLinear"], is_not_finite),
     Rule("an infinity by a weight of 0: whether a place that lies on an element reads the next one, ONNX does not say",
          ["Resize"], is_not_finite),

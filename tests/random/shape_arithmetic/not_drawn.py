@@ -41,6 +41,10 @@ def is_set(node: onnx.NodeProto, name: str) -> bool:
     return given is not None and given.i != 0
 
 
+def is_half_of_complex(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    return is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)
+
+
 # ----------------------------------------------------------------------------------------- what ONNX does not determine
 
 
@@ -171,7 +175,7 @@ RULES = [
     Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "
          "onnxruntime's depends on the place", ORDERS, holds_nan),
     Rule("half of the transform of signals with imaginary parts: ONNX has none, onnxruntime gives one", ["DFT"],
-         lambda node, inputs: is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)),
+         is_half_of_complex),
     Rule("bytes for numbers that have no range", ["DynamicQuantizeLinear"], is_not_finite),
     Rule("an infinity by a weight of 0: whether a place that lies on an element reads the next one, ONNX does not say",
          ["Resize"], is_not_finite),

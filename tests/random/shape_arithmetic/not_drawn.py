@@ -41,6 +41,11 @@ def is_set(node: onnx.NodeProto, name: str) -> bool:
     return given is not None and given.i != 0
 
 
+def shrinks_below_zero(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    bias = attribute(node, "bias")
+    return inputs[0].dtype.kind == "u" and bias is not None and bool((wide(inputs[0]) < bias.f).any())
+
+
 def is_half_of_complex(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)
 
@@ -174,6 +179,8 @@ RULES = [
          lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
     Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "
          "onnxruntime's depends on the place", ORDERS, holds_nan),
+    Rule("steps of a scale of 0", ["QuantizeLinear"], lambda node, inputs: not inputs[1].all()),
+    Rule("a number below 0 of an unsigned type: ONNX does not say what it wraps to", ["Shrink"], shrinks_below_zero),
     Rule("half of the transform of signals with imaginary parts: ONNX has none, onnxruntime gives one", ["DFT"],
          is_half_of_complex),
     Rule("bytes for numbers that have no range", ["DynamicQuantizeLinear"], is_not_finite),

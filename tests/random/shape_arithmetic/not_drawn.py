@@ -46,6 +46,15 @@ def shrinks_below_zero(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return inputs[0].dtype.kind == "u" and bias is not None and bool((wide(inputs[0]) < bias.f).any())
 
 
+def scales_to_same_size(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    given = attribute(node, "scales")
+    scales = np.array(given.floats) if given is not None else inputs[-1]
+    if is_integer(scales) or scales.size != inputs[0].ndim:
+        return False
+    sizes = np.floor(np.array(inputs[0].shape, np.float32) * scales)
+    return bool((sizes == inputs[0].shape).all() and (scales != 1).any())
+
+
 def is_half_of_complex(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)
 
@@ -177,6 +186,10 @@ RULES = [
          lambda node, inputs: len(inputs) > 1 and inputs[1].size == 0),
     Rule("indices of no axis", ["GatherND", "ScatterND"],
          lambda node, inputs: inputs[1].ndim == 0 or inputs[1].shape[-1] == 0),
+    Rule("indices of an axis without elements, which onnxruntime does not look at if it copies nothing",
+         ["GatherND", "ScatterND"], lambda node, inputs: inputs[0].size == 0),
+    Rule("a scale by which the size stays: onnxruntime copies, ONNX interpolates at other places",
+         ["Resize", "Upsample"], scales_to_same_size),
     Rule("the extreme of numbers one of which is NaN: it is NaN by numpy, PyTorch and onnxc, ONNX does not say, and "
          "onnxruntime's depends on the place", ORDERS, holds_nan),
     Rule("steps of a scale of 0", ["QuantizeLinear"], lambda node, inputs: not inputs[1].all()),

@@ -100,7 +100,7 @@ class StepPrinter {
     std::vector<BufferId> storages = number_storages(flat);
     for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
     result_.calls_functions = true;
-    const NestSchedule scheduled = schedule(std::move(flat), vectors_.lanes);
+    const NestSchedule scheduled = schedule(std::move(flat), vectors_);
     if (!scheduled.tiles.empty()) result_.headers.insert("kernels/cpu/vector/transposed_tile.h");
     auto [known, is_new] = nests_.try_emplace(text(scheduled, "nest"));
     SharedNest& nest = known->second;

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 
-#include "machine/vector_unit.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -40,7 +39,7 @@ bool converts_float16(const FlatNest& nest) {
 
 class Scheduler {
  public:
-  Scheduler(FlatNest nest, int64_t vector_lanes) : vector_lanes_(vector_lanes) { result_.nest = std::move(nest); }
+  Scheduler(FlatNest nest, const machine::VectorUnit& vectors) : vectors_(vectors) { result_.nest = std::move(nest); }
 
   NestSchedule run() {
     calls_strings_ = calls([](StringFunction) { return true; });
@@ -206,8 +205,8 @@ class Scheduler {
 
   // As many as fill the registers together with their rows, and leave some for what is loaded.
   int64_t lanes_of_rows() {
-    const int64_t registers = machine::vector_unit(static_cast<int>(vector_lanes_)).has_many_registers() ? 4 : 2;
-    const int64_t bytes = vector_lanes_ * 4;
+    const int64_t registers = vectors_.has_many_registers() ? 4 : 2;
+    const int64_t bytes = int64_t{vectors_.lanes} * 4;
     return registers * bytes / element_size(nest().accumulators.front().dtype);
   }
 
@@ -264,7 +263,7 @@ class Scheduler {
     result_.tasks = iterations(result_.outer, 0, last) * ceil_div(result_.outer[last].extent, result_.grain);
   }
 
-  const int64_t vector_lanes_;
+  const machine::VectorUnit& vectors_;
   NestSchedule result_;
   bool calls_strings_ = false;
   std::vector<FlatLoop> parallel_, ordered_;
@@ -280,10 +279,10 @@ std::string print_loops(const std::vector<FlatLoop>& loops, size_t first, size_t
 
 }  // namespace
 
-NestSchedule schedule(FlatNest nest, int64_t vector_lanes) {
+NestSchedule schedule(FlatNest nest, const machine::VectorUnit& vectors) {
   const bool converts = converts_float16(nest);
-  NestSchedule result = Scheduler(std::move(nest), vector_lanes).run();
-  result.vector_lanes = vector_lanes;
+  NestSchedule result = Scheduler(std::move(nest), vectors).run();
+  result.vector_lanes = vectors.lanes;
   result.sets_width = converts;
   return result;
 }

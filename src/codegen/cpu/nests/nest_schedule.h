@@ -20,6 +20,7 @@
 
 #include "codegen/cpu/nests/transposed_tiles.h"
 #include "codegen/nests/loop_transforms.h"
+#include "machine/vector_unit.h"
 
 namespace onnxc {
 
@@ -54,7 +55,7 @@ struct NestSchedule {
 };
 
 // Loops that convert float16 are given the machine's lanes: by itself clang takes four.
-NestSchedule schedule(FlatNest nest, int64_t vector_lanes);
+NestSchedule schedule(FlatNest nest, const machine::VectorUnit& vectors);
 
 std::string to_string(const NestSchedule& schedule);
 

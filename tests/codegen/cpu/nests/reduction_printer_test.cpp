@@ -141,7 +141,7 @@ std::string printed(const Program& program) {
   TextWriter writer;
   ModelNames names;
   for (size_t id = 0; id < program.buffers.size(); ++id) names.storages.emplace(static_cast<BufferId>(id), id);
-  print_nest(writer, schedule(flatten(program, nest), 16), "nest", names);
+  print_nest(writer, schedule(flatten(program, nest), machine::avx512), "nest", names);
   return writer.take();
 }
 

@@ -27,7 +27,7 @@ void add_transposition(CompiledPrograms& programs, DType dtype, const std::vecto
 // The tiles of the last nest of a program.
 std::vector<TransposedTile> tiles_of(const ProgramBuilder& builder) {
   const auto& nest = std::get<LoopNest>(builder.program.steps.back().work);
-  return schedule(flatten(builder.program, nest), 16).tiles;
+  return schedule(flatten(builder.program, nest), machine::avx512).tiles;
 }
 
 TEST(TransposedTiles, EveryType) {
@@ -90,7 +90,7 @@ TEST(TransposedTiles, Schedule) {
   Operand x = builder.input(DType::float32, {n, 40}), y = builder.output(DType::float32, {40, n});
   builder.elementwise("transpose", y, [&](const std::vector<Expr>& i) { return x({i[1], i[0]}); });
   const auto& nest = std::get<LoopNest>(builder.program.steps.back().work);
-  EXPECT_EQ(to_string(schedule(flatten(builder.program, nest), 16)),
+  EXPECT_EQ(to_string(schedule(flatten(builder.program, nest), machine::avx512)),
             R"(tasks 3*((N + 1023)//1024): i0_tile<3, i1_tile<(N + 255)//256 by 4
 loops: i0<min(-16*i0_tile + 40, 16), i1<min(N - 256*i1_tile, 256) vectorised
 tile b2 of b0 from 16*i0_tile + 10240*i1_tile by 40

@@ -7,23 +7,25 @@ The files are JUnit's, as pytest and ctest write them. Prints tables in Markdown
 
 import argparse
 import xml.etree.ElementTree as ElementTree
-from collections import Counter
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 FOLDER_PARTS = 2  # tests.ops of tests.ops.vision.test_grid_sample
 LONGEST_FILES = 30
 
 
-def times_of(results: Path) -> Counter[str]:
-    """Seconds by the module, or by the C++ suite, of each test."""
-    times: Counter[str] = Counter()
+def times_of(results: Path) -> Iterable[tuple[str, float]]:
+    """The module, or the C++ suite, and the seconds of each test."""
     for case in ElementTree.parse(results).iter("testcase"):
         module = case.get("classname", "")
         if not module.startswith(("tests.", "lab.")):
             module = f"C++.{case.get('name', '').split('.')[0].split('/')[-1]}"
-        times[module] += float(case.get("time", "0"))
-    return times
+        yield module, float(case.get("time", "0"))
+
+
+def longest(times: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(times.items(), key=lambda item: item[1], reverse=True)
 
 
 def table(heading: str, times: Iterable[tuple[str, float]]) -> str:
@@ -32,17 +34,18 @@ def table(heading: str, times: Iterable[tuple[str, float]]) -> str:
 
 
 def report(files: Iterable[Path]) -> str:
-    times: Counter[str] = Counter()
+    times: defaultdict[str, float] = defaultdict(float)
     for file in files:
-        times.update(times_of(file))
-    folders: Counter[str] = Counter()
+        for module, seconds in times_of(file):
+            times[module] += seconds
+    folders: defaultdict[str, float] = defaultdict(float)
     for module, seconds in times.items():
         folders[".".join(module.split(".")[: 1 if module.startswith("C++") else FOLDER_PARTS])] += seconds
     return "\n\n".join(
         [
             f"{sum(times.values()):.0f} seconds of tests, in all processes together.",
-            table("folder", folders.most_common()),
-            table("file or suite", times.most_common(LONGEST_FILES)),
+            table("folder", longest(folders)),
+            table("file or suite", longest(times)[:LONGEST_FILES]),
         ]
     )
 

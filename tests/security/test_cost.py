@@ -176,7 +176,8 @@ CASES: dict[str, tuple[Callable[[], onnx.ModelProto], tuple[str, ...], int, byte
     "windows": (lambda: windows(40), ("--emit", "ir", "-o", "out"), 0, b""),
     "size of windows": (lambda: windows(40, size=True), ("--emit", "ir", "-o", "out"), 0, b""),
     "auto_pad": (lambda: model([helper.make_node("Conv", ["x", "w"], ["y"], auto_pad="A" * 3_000_000)], [1, 1, 4],
-                               {"w": np.ones((1, 1, 1), np.float32)}), ("-o", "out"), 1, b"SAME_LOWER, VALID, found 'AAA"),
+                               {"w": np.ones((1, 1, 1), np.float32)}),
+                 ("-o", "out"), 1, b"SAME_LOWER, VALID, found 'AAA"),
     "perm": (
         lambda: model([helper.make_node("Transpose", ["x"], ["y"], perm=range(1_000_000))]), ("-o", "out"), 1, b"'perm'"
     ),

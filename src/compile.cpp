@@ -190,7 +190,7 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
                     Report* report) {
   const bool optimizes = options.optimization > 0;
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
-  if (report != nullptr) report->add_offers(target.name, graph, choices);
+  if (report != nullptr) report->add_offers(target, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
   const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
@@ -207,13 +207,16 @@ struct Programs {
 Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
                        Report& report) {
   Programs programs;
+  const auto cpu_of = [](const Target& target) { return std::get_if<CpuMachine>(&target.machine); };
+  const auto cpus = static_cast<size_t>(std::ranges::count_if(targets, cpu_of));
   for (const Target& target : targets) {
     auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
-    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    const CpuMachine* const cpu = cpu_of(target);
+    // The report is of the last CPU.
     if (cpu != nullptr && programs.cpu)
-      programs.further.push_back({*cpu, lowered(nullptr)});
+      programs.further.push_back({*cpu, lowered(programs.further.size() + 2 == cpus ? &report : nullptr)});
     else if (cpu != nullptr)
-      programs.cpu = lowered(&report);
+      programs.cpu = lowered(cpus == 1 ? &report : nullptr);
     else if (options.emit != Emit::ir || !programs.cpu)
       programs.gpu = lowered(&report);
   }

@@ -34,7 +34,7 @@ class Report {
   // Once shapes are inferred.
   void add_graph(const Graph& graph);
   // For the graph that is lowered.
-  void add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices);
+  void add_offers(const Target& target, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
   void add_gpu(const std::string& architecture, const Program& program);
   // Without resources if nothing was compiled, only planned.
@@ -49,6 +49,7 @@ class Report {
   std::filesystem::path file_;
   std::vector<Origin> nodes_;
   nlohmann::ordered_json json_;
+  nlohmann::ordered_json cpu_offers_, gpu_offers_;
   Page page_;
   std::function<void(std::string_view)> show_;
 };

@@ -57,24 +57,19 @@ void add_graph(Page& page, const Graph& graph) {
       graph_nodes(graph));
 }
 
-void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices) {
+void add_offers(Page& page, const std::string& where, const std::string& unit, const nlohmann::ordered_json& offers) {
   std::vector<Json> rows;
-  for (const auto& node : graph.nodes()) {
-    const auto found = choices.nodes.find(node.get());
-    if (found == choices.nodes.end()) continue;
-    const NodeChoice& choice = found->second;
-    for (size_t i = 0; i < choice.offers.size(); ++i) {
-      const Offer& offer = choice.offers[i];
-      rows.push_back({node->origin.name, node->origin.type, offer.kernel,
-                      fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)),
-                      offer.cost ? Json(*offer.cost * 1e-6) : Json(), verdict(choice, i)});
-    }
-  }
+  for (const Json& offer : offers)
+    rows.push_back({offer.at("node"), offer.at("op_type"), offer.at("kernel"),
+                    fmt::format("{} to {}", offer.at("reads").get<std::string>(), offer.at("gives").get<std::string>()),
+                    offer.at("cost"), offer.at("choice")});
   if (rows.empty()) return;
   page.add_table(
       "Kernels that offer, on " + where,
-      "The cost is that of one image, in millions of vector multiply-adds at the peak rate, with 64 for each free dim "
-      "of an input; copies between layouts are weighed with it. Without a cost the first that fits is taken.",
+      fmt::format("The cost is that of one image, in {}, with 64 for each free dim of an input; copies between "
+                  "layouts are weighed with it. The last offer is the node's definition as loops. Without a "
+                  "cost the first that fits is taken.",
+                  unit),
       {{.name = "node"},
        {.name = "operator"},
        {.name = "kernel"},

@@ -75,16 +75,37 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def chosen_kernels(text: str) -> dict[str, str | None]:
-    """For each node the kernel that was taken; None if its definition is used."""
-    chosen: dict[str, str | None] = {}
+def offers_of(text: str) -> list[Json]:
+    """What --dump-ir=choose_kernels prints, as --report has it; a cost as it is printed."""
+    offers = []
     for line in text.splitlines():
-        if found := re.match(r"node '(\S+)' \(", line):
-            node = found[1]
-            chosen[node] = None
-        elif found := re.match(r"  (.+?) +\S+ -> \S+ +\S+  taken$", line):
-            chosen[node] = found[1]
-    return chosen
+        if found := re.match(r"node '(\S+)' \((\w+)", line):
+            node, operator = found.groups()
+        elif found := re.match(r"  (.+?) +(\S+) -> (\S+) +(\S+)  (.+)$", line):
+            kernel, reads, gives, cost, choice = found.groups()
+            offers.append(
+                {
+                    "node": node,
+                    "op_type": operator,
+                    "kernel": kernel,
+                    "reads": reads,
+                    "gives": gives,
+                    "cost": None if cost == "-" else cost,
+                    "choice": choice,
+                }
+            )
+    return offers
+
+
+def printed(cost: float | None) -> str | None:
+    """As the dump prints it: three digits."""
+    return None if cost is None else re.sub(r"\.?0+$", "", text) if "e" not in (text := f"{cost:.3g}") and "." in text else text
+
+
+def chosen_kernels(offers: list[Json]) -> dict[str, str | None]:
+    """For each node the kernel that was taken; None if its definition is used."""
+    taken = {offer["node"]: offer["kernel"] for offer in offers if offer["choice"] == "taken"}
+    return {node: None if kernel == "loops" else kernel for node, kernel in taken.items()}
 
 
 def onnxc(model: Path, *options: str) -> str:
@@ -102,10 +123,15 @@ def profile(model: Path, *options: str) -> Json:
 def test_a_step_has_one_name(models: dict[str, Path], name: str, target: str, tmp_path: Path) -> None:
     model, compiled = models[name], tmp_path / "model.so"
     options = ("--target", target, "--march", "x86-64-v3") if target == "hip" else ("--march", "native")
-    chosen = chosen_kernels(onnxc(model, *options, "--dump-ir=choose_kernels"))
+    offers = offers_of(onnxc(model, *options, "--dump-ir=choose_kernels"))
+    chosen = chosen_kernels(offers)
     report = json.loads(onnxc(model, *options, "-o", str(compiled), "--report", "--json"))
     if target == "hip":
         report = report["gpu"]
+    # Kernel, layouts, cost and verdict: a cost that is not known is null on both sides, and none is 0.
+    assert [{**offer, "cost": printed(offer["cost"])} for offer in report["offers"]] == offers
+    assert all(offer["cost"] != 0 for offer in report["offers"])
+    assert all(offer["kernel"] != "loops" or offer["cost"] is not None for offer in report["offers"])
     steps = {step["step"]: step["description"] for step in report["steps"]}
     # The profile and the report call the same step the same.
     run = profile(compiled, *(("--device", "hip") if target == "hip" else ()))

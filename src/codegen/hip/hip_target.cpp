@@ -37,6 +37,16 @@ namespace {
 // A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
 constexpr int64_t results_a_unit = 16;
 
+// In microseconds, by the memory alone, for vectors of floats. A reduction reads each element again.
+LayoutCosts layout_costs(const machine::GpuMachine& gpu) {
+  const double element = 1e6 * sizeof(float) / gpu.memory_bytes_a_second, vector = element * kernels::block_channels;
+  return {.copy_to_rows = 2 * vector,
+          .copy_to_blocks = 2 * vector,
+          .moved_vector = vector,
+          .weight_byte = element / sizeof(float),
+          .folded_element = element};
+}
+
 Offers gather_offers(const Node& node, kernels::Products products, const machine::GpuMachine& gpu) {
   HipProblem problem{.node = &node, .products = products};
   if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
@@ -83,6 +93,8 @@ Target hip_target(kernels::Products products, const std::vector<std::string>& gp
           .machine = gpu,
           .block_channels = kernels::block_channels,
           .parallel_results = results_a_unit * gpu.compute_units,
+          .cost_unit = "microseconds",
+          .costs = layout_costs(gpu),
           .offers = [products, &gpu](const Node& node, const Graph&) { return gather_offers(node, products, gpu); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),

@@ -31,6 +31,15 @@ struct NestKernel {
   std::function<std::optional<KernelCall>(const Program&, const LoopNest&)> take;
 };
 
+// What is not a kernel costs, on the scale of Offer::cost.
+struct LayoutCosts {
+  // Of copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
+  double copy_to_rows = 0, copy_to_blocks = 0;
+  // Of loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
+  // reduction folds.
+  double moved_vector = 0, weight_byte = 0, operation = 0, folded_element = 0;
+};
+
 struct Target {
   std::string name;  // in reports: "the CPU"
   Machine machine;
@@ -39,8 +48,8 @@ struct Target {
   bool multiplies_integers = false;
   // So many results, a thread for each, keep the machine busy; 0: its few threads compute many results each.
   int64_t parallel_results = 0;
-  // The cost of copying one vector of a tensor from blocks to rows, on the scale of Offer::cost.
-  double copy_to_rows_cost = 0;
+  std::string cost_unit = {};  // of costs: "microseconds"
+  LayoutCosts costs = {};
   // The kernels' offers for a node, each kernel asked once; empty if its definition is used.
   std::function<Offers(const Node&, const Graph&)> offers;
   // Whether the kernel can apply `epilogue`, in which accumulator 0 is the kernel's result, and store to `output`.

@@ -2,17 +2,23 @@
 // definition do the rest.
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/memory_bound/channel_moments.h"
-#include "kernels/cpu/conv_nchw/conv_planar_geometry.h"
 #include "ops/network/normalization_spec.h"
 #include "ops/node_reader.h"
 
 namespace onnxc {
 namespace {
 
-void lower_normalization(const Node& node, const machine::VectorUnit& vectors, LoweringContext& context) {
+// Vector multiply-adds for each vector: the sums of the statistics, and what the nests compute of it.
+constexpr double moments_cost = 5.0, applied_cost = 3.0;
+// The vectors that are moved: by the statistics, and by the nests.
+constexpr double moved_vectors = 3.0;
+
+// `block_lanes`: 1 in rows.
+void lower_normalization(const Node& node, int block_lanes, LoweringContext& context) {
   const Expr groups = resolve_instance_normalization(NodeReader(node)).groups;
-  const BufferId input = context.buffer(*node.inputs[0]);
-  const int block_lanes = context.program().buffer(input).layout.is_row_major() ? 1 : vectors.lanes;
+  const size_t rank = node.inputs[0]->shape->size();
+  const Layout layout = block_lanes == 1 ? Layout::row_major(rank) : Layout::channel_blocked(rank, block_lanes);
+  const BufferId input = context.buffer_as(*node.inputs[0], layout, node.origin);
   define_by_moments(node, groups, emit_moments({input, groups, block_lanes, node.origin}, context.program()), context);
 }
 
@@ -22,16 +28,16 @@ void offer_normalization(const CpuProblem& problem, const CpuMachine& machine, O
   const Node& node = *problem.node;
   if (!is_instance_normalization(node) || !is_kernel_type(node.inputs[0]->dtype) || !is_within_rank(*node.inputs[0]))
     return;
-  // NCHWc blocks of few channels would be mostly padding: NCHW is as good.
-  const std::optional<int64_t> channels = (*node.inputs[0]->shape)[1].constant();
-  const bool takes_any_layout = channels && *channels <= kernels::most_planar_channels;
-  offers.push_back({.kernel = "channel_moments",
-                    .reads = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
-                    .gives = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
-                    .needs = takes_any_layout ? LayoutDemand::none : LayoutDemand::blocks,
-                    .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
-                      lower_normalization(node, vectors, context);
-                    }});
+  for (const LayoutDemand layout : {LayoutDemand::blocks, LayoutDemand::rows}) {
+    const int block_lanes = layout == LayoutDemand::blocks ? machine.lanes() : 1;
+    const double vectors = problem.input.vectors(layout, machine.lanes());
+    offers.push_back(
+        {.kernel = "channel_moments",
+         .reads = layout,
+         .gives = layout,
+         .cost = vectors * (moments_cost + applied_cost + moved_vectors * moved_vector_cost),
+         .lower = [&node, block_lanes](LoweringContext& context) { lower_normalization(node, block_lanes, context); }});
+  }
 }
 
 }  // namespace onnxc

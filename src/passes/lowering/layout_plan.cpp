@@ -1,0 +1,218 @@
+#include "passes/lowering/layout_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <span>
+
+#include "ops/op.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+// Of a vector that nests write in blocks without having read any: it decides only between equal plans.
+constexpr double blocks_without_reason = 1e-4;
+
+bool takes_part(const Offer& offer) { return offer.declined.empty(); }
+bool follows(const Node& node) { return node.op->layout == LayoutRule::follows; }
+bool deals_in_blocks(const Offer& offer) {
+  return takes_part(offer) && (offer.reads == LayoutDemand::blocks || offer.gives == LayoutDemand::blocks);
+}
+
+// Whether blocks are among the layouts that an offer may have there, for each of them.
+std::vector<bool> choices_of(LayoutDemand demand) {
+  if (demand == LayoutDemand::none) return {false, true};
+  return {demand == LayoutDemand::blocks};
+}
+
+std::vector<bool> choices_of(TwoLabels::Variable variable) {
+  return variable ? std::vector<bool>{false, true} : std::vector<bool>{false};
+}
+
+// Each once. A constant costs nothing in either layout: it is small, or packed.
+std::set<const Value*> with_layouts(std::span<Value* const> inputs) {
+  std::set<const Value*> result;
+  for (const Value* input : inputs)
+    if (has_blocks(input) && !input->constant) result.insert(input);
+  return result;
+}
+
+std::set<const Value*> activations(const PricedNode& node) {
+  const std::span<Value* const> inputs = node.node->inputs;
+  return with_layouts(inputs.first(std::min(node.offers->front().activations, inputs.size())));
+}
+
+}  // namespace
+
+bool has_blocks(const Value* value) { return value != nullptr && value->shape && value->shape->size() >= 3; }
+
+LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<PricedNode> nodes, UsualSizes& sizes)
+    : graph_(graph), target_(target) {
+  for (PricedNode& node : nodes) {
+    for (const Value* input : node.node->inputs) add_value(input, sizes);
+    for (const Value* output : node.node->outputs) add_value(output, sizes);
+    const bool has_kernels = std::any_of(node.offers->begin(), node.offers->end() - 1, takes_part);
+    nodes_.push_back({std::move(node), has_kernels});
+  }
+  if (std::ranges::none_of(nodes_,
+                           [](const PlannedNode& node) { return std::ranges::any_of(*node.offers, deals_in_blocks); }))
+    return;  // all labels are rows
+  for (PlannedNode& node : nodes_) add_variables(node);
+  for (const auto& [value, planned] : values_) add_costs(planned);
+  for (const PlannedNode& node : nodes_) node.has_kernels ? add_costs_of_kernels(node) : add_costs_of_loops(node);
+}
+
+bool LayoutPlan::is_in_blocks(const Value& value) const {
+  const auto found = values_.find(&value);
+  return found != values_.end() && result_[found->second.layout];
+}
+
+// ------------------------------------------------------------------------------------------------------- variables
+
+void LayoutPlan::add_value(const Value* value, UsualSizes& sizes) {
+  if (!has_blocks(value) || value->constant || values_.contains(value)) return;
+  const Shape& shape = *value->shape;
+  double voxels = 1;
+  for (size_t axis = 2; axis < shape.size(); ++axis) voxels *= sizes.of(shape[axis]);
+  const double blocks = sizes.of(ceil_div(shape[1], target_.block_channels));
+  const double full_blocks = sizes.of(shape[1]) / static_cast<double>(target_.block_channels);
+  values_[value] = {.elements = sizes.of(shape[0]) * sizes.of(shape[1]) * voxels,
+                    .padding = (blocks - full_blocks) * voxels,
+                    .copy_to_rows = blocks * voxels * target_.costs.copy_to_rows,
+                    .copy_to_blocks = blocks * voxels * target_.costs.copy_to_blocks};
+}
+
+void LayoutPlan::add_variables(PlannedNode& planned) {
+  const Node& node = *planned.node;
+  if (planned.has_kernels) add_kernel_variables(planned);
+  for (const Value* output : node.outputs) {
+    if (!has_blocks(output) || graph_.is_output(output)) continue;
+    const bool by_kernel = planned.has_kernels && output == node.outputs[0];
+    if (by_kernel ? planned.gives.has_value() : !planned.has_kernels && follows(node))
+      values_.at(output).layout = labels_.add();
+  }
+}
+
+void LayoutPlan::add_kernel_variables(PlannedNode& planned) {
+  const std::set<const Value*> inputs = activations(planned);
+  const Value* const output = planned.node->outputs[0];
+  const auto any_in_blocks = [&](LayoutDemand Offer::* demand) {
+    return std::ranges::any_of(
+        *planned.offers, [&](const Offer& offer) { return takes_part(offer) && offer.*demand != LayoutDemand::rows; });
+  };
+  if (any_in_blocks(&Offer::reads) && !inputs.empty()) planned.reads = labels_.add();
+  for (const Value* input : inputs) values_.at(input).wanted.push_back(planned.reads);
+  if (!has_blocks(output)) return;
+  if (any_in_blocks(&Offer::gives)) planned.gives = labels_.add();
+  PlannedValue& given = values_.at(output);
+  given.is_given_by_kernel = true;
+  given.given = planned.gives;
+}
+
+// ----------------------------------------------------------------------------------------------------------- costs
+
+// A copy to the layout in which the value is not given, if somebody wants it: the value's own buffer, or a kernel.
+void LayoutPlan::add_costs(const PlannedValue& value) {
+  const Variable given = value.is_given_by_kernel ? value.given : value.layout;
+  std::vector<Variable> wanted = value.wanted;
+  wanted.push_back(value.layout);
+  if (std::ranges::all_of(wanted, [&](Variable each) { return each == given; })) return;
+  // More than the copies that it would save.
+  const double penalty = 2 * (value.copy_to_rows + value.copy_to_blocks) + 1;
+  const Variable blocks = labels_.add();  // 0 only if nobody wants blocks
+  for (const Variable each : wanted) labels_.add_costs(each, blocks, {{{0, 0}, {penalty, 0}}});
+  labels_.add_costs(given, blocks, {{{0, value.copy_to_blocks}, {0, 0}}});
+  const Variable no_rows = labels_.add();  // 1 only if nobody wants rows
+  for (const Variable each : wanted) labels_.add_costs(each, no_rows, {{{0, penalty}, {0, 0}}});
+  labels_.add_costs(given, no_rows, {{{0, 0}, {value.copy_to_rows, 0}}});
+}
+
+void LayoutPlan::add_costs_of_kernels(const PlannedNode& planned) {
+  TwoLabels::PairCosts costs = {};
+  for (const bool reads : choices_of(planned.reads))
+    for (const bool gives : choices_of(planned.gives)) {
+      double least = infinity;
+      for (const Offer& offer : *planned.offers)
+        if (takes_part(offer)) least = std::min(least, cost_between(planned, offer, reads, gives));
+      costs[size_t{reads}][size_t{gives}] = least;
+    }
+  labels_.add_costs(planned.reads, planned.gives, costs);
+}
+
+void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
+  const Node& node = *planned.node;
+  const std::set<const Value*> inputs = with_layouts(node.inputs);
+  std::vector<const Value*> outputs;
+  std::ranges::copy_if(node.outputs, std::back_inserter(outputs), has_blocks);
+  for (const Value* input : inputs)
+    if (outputs.empty()) labels_.add_costs(values_.at(input).layout, 0, strided(planned, *input));
+  for (const Value* output : outputs) {
+    const PlannedValue& written = values_.at(output);
+    bool has_reason = false;
+    for (const Value* input : inputs) {
+      const double strides = strided(planned, *input) / static_cast<double>(outputs.size());
+      const bool has_same_axes = input->shape->size() == output->shape->size();
+      labels_.add_costs(values_.at(input).layout, has_same_axes ? written.layout : std::nullopt,
+                        {{{0, strides}, {strides, 0}}});
+      has_reason |= has_same_axes;
+    }
+    const double reason = has_reason ? 0 : blocks_without_reason * written.copy_to_blocks;
+    labels_.add_costs(written.layout, 0, written.padding * target_.costs.moved_vector + reason);
+  }
+}
+
+double LayoutPlan::copies(const PlannedNode& planned, bool to_blocks) const {
+  double sum = 0;
+  for (const Value* input : activations(planned)) sum += values_.at(input).copy(to_blocks);
+  return sum;
+}
+
+double LayoutPlan::strided(const PlannedNode& planned, const Value& input) const {
+  const auto loaded = planned.loaded.find(&input);
+  if (loaded == planned.loaded.end()) return 0;
+  const PlannedValue& value = values_.at(&input);
+  return std::min(1.0, loaded->second / std::max(1.0, value.elements)) *
+         std::max(value.copy_to_rows, value.copy_to_blocks);
+}
+
+double LayoutPlan::cost_between(const PlannedNode& planned, const Offer& offer, bool reads_blocks,
+                                bool gives_blocks) const {
+  if (&offer == &planned.offers->back()) return definition_between(planned, reads_blocks, gives_blocks);
+  const Value* const output = planned.node->outputs[0];
+  double least = infinity;
+  for (const bool reads : choices_of(offer.reads))
+    for (const bool gives : offer.gives == LayoutDemand::none ? std::vector<bool>{reads} : choices_of(offer.gives)) {
+      double copied = reads == reads_blocks ? 0 : copies(planned, reads);
+      if (gives != gives_blocks) copied += values_.at(output).copy(gives_blocks);
+      least = std::min(least, copied);
+    }
+  return offer.cost.value_or(0) + least;
+}
+
+double LayoutPlan::definition_between(const PlannedNode& planned, bool reads_blocks, bool gives_blocks) const {
+  const bool writes_blocks = follows(*planned.node) && gives_blocks;
+  double cost = planned.offers->back().cost.value_or(0);
+  if (reads_blocks != writes_blocks)
+    for (const Value* input : activations(planned)) cost += strided(planned, *input);
+  if (!gives_blocks) return cost;
+  const PlannedValue& output = values_.at(planned.node->outputs[0]);
+  return cost + (writes_blocks ? output.padding * target_.costs.moved_vector : output.copy_to_blocks);
+}
+
+std::vector<double> LayoutPlan::plan_costs(size_t node) const {
+  const PlannedNode& planned = nodes_.at(node);
+  std::vector<double> result;
+  for (const Offer& offer : *planned.offers) {
+    if (!takes_part(offer))
+      result.push_back(infinity);
+    else if (planned.has_kernels)
+      result.push_back(cost_between(planned, offer, result_[planned.reads], result_[planned.gives]));
+    else
+      result.push_back(offer.cost.value_or(0));
+  }
+  return result;
+}
+
+}  // namespace onnxc

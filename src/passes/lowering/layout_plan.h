@@ -1,0 +1,76 @@
+// The plan of choose_kernels as costs of labels: which sum is least, and what its labels are.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "passes/lowering/target.h"
+#include "passes/lowering/two_labels.h"
+#include "passes/lowering/usual_size.h"
+
+namespace onnxc {
+
+// Whether a value can be in blocks at all.
+bool has_blocks(const Value* value);
+
+// A node with the ways to compute it.
+struct PricedNode {
+  const Node* node;
+  const Offers* offers;                   // the last is the definition
+  std::map<const Value*, double> loaded;  // elements that the definition loads of each input
+};
+
+class LayoutPlan {
+ public:
+  LayoutPlan(const Graph& graph, const Target& target, std::vector<PricedNode> nodes, UsualSizes& sizes);
+
+  // Finds the labels.
+  void solve() { result_ = labels_.least(); }
+
+  bool is_in_blocks(const Value& value) const;
+  // Of each offer for the node of that number, with the copies between its layouts and those that the plan has there;
+  // for one that takes no part in the choice infinity.
+  std::vector<double> plan_costs(size_t node) const;
+
+ private:
+  using Variable = TwoLabels::Variable;
+
+  struct PlannedValue {
+    Variable layout = {};  // of its buffer
+    bool is_given_by_kernel = false;
+    Variable given = {};                // the layout in which that kernel writes it
+    std::vector<Variable> wanted = {};  // by the kernels that read it
+    double elements = 0, padding = 0;   // padding of one image, in vectors
+    double copy_to_rows = 0, copy_to_blocks = 0;
+
+    double copy(bool to_blocks) const { return to_blocks ? copy_to_blocks : copy_to_rows; }
+  };
+  struct PlannedNode : PricedNode {
+    bool has_kernels = false;
+    Variable reads = {}, gives = {};  // of its kernels
+  };
+
+  void add_value(const Value* value, UsualSizes& sizes);
+  void add_variables(PlannedNode& planned);
+  void add_kernel_variables(PlannedNode& planned);
+  void add_costs(const PlannedValue& value);
+  void add_costs_of_kernels(const PlannedNode& planned);
+  void add_costs_of_loops(const PlannedNode& planned);
+
+  // Of copying all activations.
+  double copies(const PlannedNode& planned, bool to_blocks) const;
+  // Of the definition reading an input in strides.
+  double strided(const PlannedNode& planned, const Value& input) const;
+  // Of an offer, if the activations are read in one layout and the output is given in one; copies included.
+  double cost_between(const PlannedNode& planned, const Offer& offer, bool reads_blocks, bool gives_blocks) const;
+  double definition_between(const PlannedNode& planned, bool reads_blocks, bool gives_blocks) const;
+
+  const Graph& graph_;
+  const Target& target_;
+  std::vector<PlannedNode> nodes_;
+  std::map<const Value*, PlannedValue> values_;  // that can be in blocks
+  TwoLabels labels_;
+  TwoLabels::Result result_ = {};
+};
+
+}  // namespace onnxc

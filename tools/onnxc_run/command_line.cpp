@@ -204,8 +204,8 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
       ->default_str("10")
       ->check(CLI::Range(1, 1'000'000'000));
   app.add_option("--threads", options.threads,
-                 "number of threads (default: as many as the CPUs that the process may use)")
-      ->check(CLI::Range(1, 1024));
+                 "number of threads (default, as 0 and -1: as many as the CPUs that the process may use)")
+      ->check(CLI::Range(-1, 1024));
   app.add_option("--device", device, "device to run on: cpu, hip, or hip:N, the GPU of number N, from 0")
       ->option_text("NAME");
   app.add_flag("--hip-graph", options.hip_graph,
@@ -233,6 +233,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv) {
     parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
   options.device = parse_device(device);
   read_volume_options();
+  options.threads = std::max(options.threads, 0);
   if (options.profile == "-") options.profile = "";
   if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
   return options;

@@ -1,4 +1,4 @@
-"""Numbers of things as text, for messages. What support/count_text.h is to the commands."""
+"""Numbers of things as text, for messages, as support/count_text.h has them for the commands."""
 
 
 def counted(number: int, noun: str) -> str:

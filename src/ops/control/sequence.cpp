@@ -48,7 +48,8 @@ Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherw
   if (!c.has_input(i)) return {.known = otherwise};
   c.check(c.dtype(i) == DType::int32 || c.dtype(i) == DType::int64, "the position must be of int32 or int64, found {}",
           info(c.dtype(i)).name);
-  c.check(proven_equal(product(c.shape(i)), 1), "the position must be one number, found shape {}",
+  // A vector of a free dim is held to one number by the Reshape below.
+  c.check(!proven_different(product(c.shape(i)), 1), "the position must be one number, found shape {}",
           to_string(c.shape(i)));
   const std::optional<std::vector<Expr>> given = c.elements(i);
   if (const std::optional<int64_t> known = given ? given->at(0).constant() : std::nullopt) {

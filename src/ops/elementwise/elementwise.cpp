@@ -232,8 +232,8 @@ void infer_clip(InferContext& c) {
     if (!c.has_input(i)) continue;
     c.check(c.dtype(i) == c.dtype(0), "input {} must have the type of input 0, {}, found {}", i, info(c.dtype(0)).name,
             info(c.dtype(i)).name);
-    c.check(c.rank(i) == 0 || (c.rank(i) == 1 && c.shape(i)[0].is_constant(1)), "input {} must be a scalar, found {}",
-            i, to_string(c.shape(i)));
+    c.check(c.rank(i) <= 1, "input {} must be a scalar, found {}", i, to_string(c.shape(i)));
+    c.one_number(i, i == 1 ? "min" : "max");
   }
 }
 

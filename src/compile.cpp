@@ -15,6 +15,7 @@
 #include "codegen/hip/hip_target.h"
 #include "frontend/import.h"
 #include "ir/node_pattern.h"
+#include "machine/gpu_machines.h"
 #include "pass_runner.h"
 #include "pass_table.h"
 #include "passes/graph/reduce_precision.h"
@@ -45,6 +46,13 @@ InputFiles named_inputs(const CompileRequest& request) {
   return inputs;
 }
 
+// The rows that --gpu-arch names.
+std::vector<machine::GpuMachine> gpus_of(const Options& options) {
+  std::vector<machine::GpuMachine> gpus;
+  for (const std::string& name : options.gpus) gpus.push_back(*machine::find_gpu(name));
+  return gpus;
+}
+
 void check_output(const char* option, const std::filesystem::path& output, const InputFiles& inputs) {
   inputs.check_output(option, output);
   check_folder_of(option, output);
@@ -56,7 +64,15 @@ void check_outputs(const Options& options, const InputFiles& inputs) {
   if (options.output.empty()) return;
   check_output("-o", options.output, inputs);
   if (options.emit != Emit::source) return;
-  for (const char* suffix : source_suffixes) inputs.check_output("-o", options.output.string() + suffix);
+  std::vector<std::string> suffixes(std::begin(source_suffixes), std::end(source_suffixes));
+  if (options.for_gpu()) {
+    const std::vector<machine::GpuMachine> gpus = gpus_of(options);
+    for (size_t i = 0; i < gpus.size(); ++i) {
+      const DeviceSuffixes device = device_suffixes(gpus[i], i);
+      suffixes.insert(suffixes.end(), {device.source, device.weights});
+    }
+  }
+  for (const std::string& suffix : suffixes) inputs.check_output("-o", options.output.string() + suffix);
 }
 
 void check_external_files(const Options& options, const ImportedModel& model, const char* role, InputFiles& inputs) {
@@ -157,11 +173,13 @@ StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-// The targets of a compile: the CPUs, the least capable first, then the GPU.
+// The targets of a compile: the CPUs, the least capable first, then the GPUs.
 std::vector<Target> targets_of(const Options& options, const std::vector<CpuMachine>& machines) {
   std::vector<Target> targets;
   if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
-  if (options.for_gpu()) targets.push_back(hip_target(float32_products(options.fp32), options.gpus));
+  if (options.for_gpu())
+    for (const machine::GpuMachine& gpu : gpus_of(options))
+      targets.push_back(hip_target(float32_products(options.fp32), gpu));
   return targets;
 }
 
@@ -198,10 +216,17 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   return program;
 }
 
+// The model's program for a card.
+struct GpuVariant {
+  machine::GpuMachine machine;
+  Program program;
+};
+
 // A program for each target, from the same graph.
 struct Programs {
-  std::optional<Program> cpu, gpu;
+  std::optional<Program> cpu;
   std::vector<CpuLevel> further;  // for the CPUs after the first
+  std::vector<GpuVariant> gpus;
 };
 
 Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
@@ -214,8 +239,9 @@ Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& 
       programs.further.push_back({*cpu, lowered(nullptr)});
     else if (cpu != nullptr)
       programs.cpu = lowered(&report);
-    else if (options.emit != Emit::ir || !programs.cpu)
-      programs.gpu = lowered(&report);
+    else if (options.emit != Emit::ir || (!programs.cpu && programs.gpus.empty()))
+      programs.gpus.push_back(
+          {std::get<machine::GpuMachine>(target.machine), lowered(programs.gpus.empty() ? &report : nullptr)});
   }
   return programs;
 }
@@ -275,6 +301,22 @@ std::string result_line(const Options& options, const Program& program, const st
   return line;
 }
 
+// The device program of each card; the runtime counts levels for all of them.
+std::vector<EmittedDevice> emit_devices(const Programs& programs, const std::string& model_hash,
+                                        const std::string& described) {
+  const auto levels = [](const Program& program) { return std::ranges::count_if(program.steps, begins_level); };
+  std::vector<EmittedDevice> devices;
+  for (const auto& [gpu, program] : programs.gpus) {
+    internal_check(levels(program) == levels(programs.cpu ? *programs.cpu : programs.gpus.front().program),
+                   "as many levels on a GPU as on the CPU");
+    const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size());
+    devices.push_back(emit_hip(
+        program,
+        {gpu, model_hash, described, device_build_lines(gpu.architecture, suffixes.source, suffixes.code), devices}));
+  }
+  return devices;
+}
+
 NarrowProducts narrow_products(const Options& options, const Graph& graph) {
   NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
   for (const auto& value : graph.values()) {
@@ -305,10 +347,11 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   if (options.for_gpu()) check_types_for_gpu(graph);
 
   // The graph is not looked at beyond this point.
-  const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
+  const Programs programs = lower_for_all(options, passes, graph, targets, report);
+  const auto& [cpu_program, further, gpu_programs] = programs;
   passes.check_dump();
   // The program that the runtime binds before it asks for a target.
-  const Program& program = cpu_program ? *cpu_program : *device_program;
+  const Program& program = cpu_program ? *cpu_program : gpu_programs.front().program;
   if (cpu_program) report.add_cpu(further.empty() ? *cpu_program : further.back().program);
   const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;
   if (options.output.empty() && !reports_kernels) return report.finish();
@@ -318,29 +361,23 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   }
 
   const std::string described = describe(options, machines);
-  std::optional<EmittedDevice> device;
-  if (device_program) {
-    // The runtime counts levels for both.
-    internal_check(std::ranges::count_if(device_program->steps, begins_level) ==
-                       std::ranges::count_if(program.steps, begins_level),
-                   "as many levels on the GPU as on the CPU");
-    passes.time("emit for hip", [&] {
-      device = emit_hip(*device_program, {std::get<machine::GpuMachine>(targets.back().machine), options.gpus,
-                                          model.facts.sha256, described, device_build_lines(options.gpus)});
-    });
-    report.add_gpu(fmt::format("{}", fmt::join(options.gpus, ",")), *device_program);
+  std::vector<EmittedDevice> devices;
+  if (!gpu_programs.empty()) {
+    passes.time("emit for hip", [&] { devices = emit_devices(programs, model.facts.sha256, described); });
+    report.add_gpu(options.gpus.front(), gpu_programs.front().program);
   }
-  const std::vector<DeviceKernel> device_kernels = device ? device->kernels : std::vector<DeviceKernel>();
+  const std::vector<DeviceKernel> device_kernels =
+      devices.empty() ? std::vector<DeviceKernel>() : devices.front().kernels;
   if (options.output.empty()) {
     report.add_kernels(device_kernels, {});
     return report.finish();
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
-    emitted = emit_model(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr,
-                                   cpu_program.has_value(), further});
+    emitted =
+        emit_model(program, {architecture, model.facts.sha256, described, devices, cpu_program.has_value(), further});
   });
-  emitted.device = std::move(device);
+  emitted.devices = std::move(devices);
   const ToolchainOptions toolchain{architecture,
                                    options.jobs,
                                    options.optimization,

@@ -19,10 +19,10 @@ struct CpuLevel {
 
 struct EmitOptions {
   CpuMachine architecture;
-  std::string model_hash;                  // of the ONNX file
-  std::string options;                     // how onnxc was called, as far as it shapes the result
-  const EmittedDevice* device = nullptr;   // the same model for a GPU, when it is to be part of the file
-  bool has_cpu_code = true;                // else only the GPU runs the model
+  std::string model_hash;                       // of the ONNX file
+  std::string options;                          // how onnxc was called, as far as it shapes the result
+  std::span<const EmittedDevice> devices = {};  // the same model for GPUs, whose host parts are parts of the file
+  bool has_cpu_code = true;                     // else only the GPU runs the model
   std::span<const CpuLevel> further = {};  // for CPUs that have what `architecture` has and more, the most capable last
 };
 

@@ -1,8 +1,8 @@
 // Which of a model's programs for CPUs this CPU runs.
 #pragma once
 
-#include "host/error_text.h"
-#include "host/model.h"
+#include "base/error_text.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 

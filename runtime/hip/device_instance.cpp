@@ -5,9 +5,9 @@
 
 #include <new>
 
+#include "base/step_walk.h"
 #include "hip/callers_value.h"
 #include "hip/window_transfers.h"
-#include "host/step_walk.h"
 
 namespace onnxc::runtime {
 namespace {

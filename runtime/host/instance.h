@@ -4,12 +4,12 @@
 
 #include <atomic>
 
-#include "host/arena.h"
-#include "host/array.h"
-#include "host/error_text.h"
-#include "host/memory_plan.h"
-#include "host/model.h"
-#include "host/random_seed.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error_text.h"
+#include "base/memory_plan.h"
+#include "base/model.h"
+#include "base/random_seed.h"
 #include "strings/interned_strings.h"
 #include "threads/fork_lock.h"
 #include "threads/host_threads.h"

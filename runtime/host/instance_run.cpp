@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/floating_point.h"
+#include "base/step_walk.h"
+#include "base/value_check.h"
 #include "hip/backend.h"
-#include "host/floating_point.h"
 #include "host/instance.h"
 #include "host/options.h"
-#include "host/step_walk.h"
-#include "host/value_check.h"
 #include "strings/string_values.h"
 #include "threads/shared_pool.h"
 #include "volume/volume_run.h"

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "host/model.h"
-#include "host/number_text.h"
+#include "base/model.h"
+#include "base/number_text.h"
 #include "threads/thread_count.h"
 
 namespace onnxc::runtime {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 extern "C" {

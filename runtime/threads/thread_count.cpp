@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "host/number_text.h"
+#include "base/number_text.h"
 
 namespace onnxc::runtime {
 namespace {

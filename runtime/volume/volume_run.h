@@ -11,10 +11,10 @@
 // On a GPU one run computes while the host blends the windows of the run before and reads those of the next one.
 #pragma once
 
-#include "host/arena.h"
-#include "host/array.h"
-#include "host/error_text.h"
-#include "host/model.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error_text.h"
+#include "base/model.h"
 #include "volume/blend.h"
 #include "volume/geometry.h"
 #include "volume/objects.h"

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/hip_target.h"
+#include "codegen/model/emit.h"
 #include "passes/graph_text.h"
 #include "passes/program/eliminate_copies.h"
 #include "passes/program/fuse_epilogues.h"
@@ -14,7 +15,6 @@
 #include "passes/program/take_nests.h"
 #include "passes/program_text.h"
 #include "passes/test_target.h"
-#include "toolchain/model_source.h"
 #include "toolchain/toolchain.h"
 
 namespace onnxc {

@@ -7,7 +7,7 @@
 // A negative k[0] is an element that step 1 refuses.
 #include <string.h>
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 namespace {

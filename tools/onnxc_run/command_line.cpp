@@ -7,7 +7,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "command_words.h"
+#include "command/command_words.h"
 #include "onnxc_run/volume/volume_command_line.h"
 #include "support/diagnostics.h"
 #include "support/text.h"

@@ -9,13 +9,13 @@
 #include <cstring>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/model/emit.h"
 #include "ir/interpreter/interpreter.h"
 #include "onnxc.h"
 #include "onnxc_run/session.h"
 #include "passes/program/take_nests.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
-#include "toolchain/model_source.h"
 
 namespace onnxc {
 

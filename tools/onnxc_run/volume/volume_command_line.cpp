@@ -6,7 +6,7 @@
 #include <charconv>
 #include <memory>
 
-#include "command_words.h"
+#include "command/command_words.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 

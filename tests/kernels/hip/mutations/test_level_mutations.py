@@ -78,7 +78,7 @@ MUTATIONS = [
     ),
     Mutation(
         "steps at the level before theirs",
-        "host/step_walk.h",
+        "base/step_walk.h",
         "for (int32_t i = 0; i <= step; ++i) level",
         "for (int32_t i = 0; i < step; ++i) level",
     ),

@@ -3,6 +3,7 @@
 #include "cpu/cpu_program.h"
 #include "hip/program.h"
 #include "host/instance.h"
+#include "volume/volume_run.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -176,17 +177,17 @@ int64_t captured_graphs(onnxc_instance* instance) {
 }
 
 onnxc_status volume_output_dims(onnxc_instance* instance, const onnxc_volume* volume, int64_t* const* dims) {
-  return instance != nullptr ? from(instance)->volume_output_dims(volume, dims) : ONNXC_INVALID_ARGUMENT;
+  return instance != nullptr ? VolumeRun::output_dims(*from(instance), volume, dims) : ONNXC_INVALID_ARGUMENT;
 }
 
 onnxc_status run_volume(onnxc_instance* instance, const onnxc_volume* volume, onnxc_volume_result* result) {
-  return instance != nullptr ? from(instance)->run_volume(volume, result) : ONNXC_INVALID_ARGUMENT;
+  return instance != nullptr ? VolumeRun::run(*from(instance), volume, result) : ONNXC_INVALID_ARGUMENT;
 }
 
 const char* cpu_level() {
   ErrorText error;
   const CpuProgram* const program = choose_cpu_program(error);
-  return program != nullptr ? program->level : nullptr;
+  return program != nullptr ? program->march : nullptr;
 }
 
 onnxc_api make_table() {

@@ -101,9 +101,9 @@ struct StepDescription {
   int32_t read = -1;  // on the GPU: the buffer that `bind` or `condition` reads, which is copied to the host before
 };
 
-// The model's program for CPUs of one level, with its own layouts and kernels.
+// The model's program for one CPU, with its own layouts and kernels.
 struct CpuProgram {
-  const char* level;            // "x86-64-v4"
+  const char* march;            // "x86-64-v4"
   const char* const* features;  // null-terminated names __builtin_cpu_supports knows: "avx2", "avx512f"
   // Writes the bytes of the buffers whose size becomes known at a level of the plan, and the scratch bytes that a
   // thread needs in its steps. Returns 0, or 1 when a size does not fit in 63 bits.

@@ -30,6 +30,7 @@
 #include "support/list_text.h"
 #include "support/safe_file.h"
 #include "support/text.h"
+#include "toolchain/build_commands.h"
 #include "toolchain/device_commands.h"
 #include "toolchain/library_needs.h"
 #include "toolchain/toolchain.h"
@@ -201,7 +202,7 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
 // A program for each target, from the same graph.
 struct Programs {
   std::optional<Program> cpu, gpu;
-  std::vector<CpuLevel> further;  // for the CPUs after the first
+  std::vector<CpuVariant> variants;  // for the CPUs after the first
 };
 
 Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
@@ -211,7 +212,7 @@ Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& 
     auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
     const auto* cpu = std::get_if<CpuMachine>(&target.machine);
     if (cpu != nullptr && programs.cpu)
-      programs.further.push_back({*cpu, lowered(nullptr)});
+      programs.variants.push_back({*cpu, lowered(nullptr)});
     else if (cpu != nullptr)
       programs.cpu = lowered(&report);
     else if (options.emit != Emit::ir || !programs.cpu)
@@ -299,17 +300,17 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   check_patterns("--keep-float32", options.keep_float32, graph);
   const std::vector<CpuMachine> machines =
       resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
-  const CpuMachine& architecture = machines.front();
+  const CpuMachine& machine = machines.front();
   const std::vector<Target> targets = targets_of(options, machines);
   optimize_graph(options, passes, graph, targets);
   if (options.for_gpu()) check_types_for_gpu(graph);
 
   // The graph is not looked at beyond this point.
-  const auto [cpu_program, device_program, further] = lower_for_all(options, passes, graph, targets, report);
+  const auto [cpu_program, device_program, variants] = lower_for_all(options, passes, graph, targets, report);
   passes.check_dump();
   // The program that the runtime binds before it asks for a target.
   const Program& program = cpu_program ? *cpu_program : *device_program;
-  if (cpu_program) report.add_cpu(further.empty() ? *cpu_program : further.back().program);
+  if (cpu_program) report.add_cpu(variants.empty() ? *cpu_program : variants.back().program);
   const bool reports_kernels = options.report && options.for_gpu() && options.emit != Emit::ir;
   if (options.output.empty() && !reports_kernels) return report.finish();
   if (options.emit == Emit::ir) {
@@ -337,11 +338,10 @@ void compile_model(const CompileRequest& request, const Compiler& compiler, Pass
   }
   EmittedModel emitted;
   passes.time("emit", [&] {
-    emitted = emit_model(program, {architecture, model.facts.sha256, described, device ? &*device : nullptr,
-                                   cpu_program.has_value(), further});
+    emitted = emit_model(program, {machine, model.facts.sha256, described, build_lines(machine), std::move(device),
+                                   cpu_program.has_value(), variants});
   });
-  emitted.device = std::move(device);
-  const ToolchainOptions toolchain{architecture,
+  const ToolchainOptions toolchain{machine,
                                    options.jobs,
                                    options.optimization,
                                    reports_kernels,

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// --------------------------------------------------------------------------------------------------- architecture
+// -------------------------------------------------------------------------------------------------------- machine
 
 struct Feature {
   std::string_view macro;  // that clang defines when it may use the feature
@@ -31,7 +31,8 @@ struct Feature {
   bool (*is_here)();       // whether the machine that compiles has it
 };
 
-// Features beyond the levels' own that clang may make vector code for (bmi, lzcnt, movbe, avx512cd). Each by itself:
+// Features beyond those of x86-64-v3 and v4 that clang may make vector code for (bmi, lzcnt, movbe, avx512cd). Each by
+// itself:
 // __builtin_cpu_supports takes no variable.
 constexpr std::array features = {
     Feature{"__AVX2__", "avx2", [] { return __builtin_cpu_supports("avx2") != 0; }},
@@ -74,20 +75,20 @@ bool has_all(const std::vector<std::string>& names, std::span<const Feature> kno
   });
 }
 
-// The most capable row whose features this CPU has: a processor's own if that is faster, else a level.
+// The most capable row whose features this CPU has: a processor's own if that is faster, else an x86-64 one.
 CpuMachine native_machine(const NarrowProducts& products) {
-  std::optional<CpuMachine> level, processor;
+  std::optional<CpuMachine> baseline, processor;
   for (const CpuMachine& machine : cpu_machines()) {
     if (!machine.emulated_on.empty() || !has_all(machine.features, features)) continue;
-    (machine.march.starts_with("x86-64") ? level : processor) = machine;
+    (machine.march.starts_with("x86-64") ? baseline : processor) = machine;
   }
-  user_check(level.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
-  if (!processor) return *level;
+  user_check(baseline.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
+  if (!processor) return *baseline;
   const ConvolutionCosts& costs = processor->convolution;
   const bool has_tiles = !processor->tile_features.empty() && has_all(processor->tile_features, tile_features);
   const bool gains = (products.bfloat16 && (costs.bfloat16_products > 0 || has_tiles)) ||
                      (products.int8 && (costs.int8_products > 0 || has_tiles));
-  if (!gains) return *level;
+  if (!gains) return *baseline;
   // Without its tiles (a virtual machine may hide them) a model that asks for them would not run.
   if (!has_tiles) processor->convolution.bfloat16_tile_products = processor->convolution.int8_tile_products = 0;
   return *processor;
@@ -117,8 +118,8 @@ class Build {
   void compile_all(bool shared) {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
-    compile_parts(source, model_.parts, options_.architecture);
-    for (const EmittedSource& further : model_.further) compile_further(further);
+    compile_parts(source, model_.parts, options_.machine);
+    for (const EmittedSource& variant : model_.variants) compile_variant(variant);
     add_data("onnxc_model_weights", model_.weights);
     if (model_.device) {
       write_file(path("device.hip"), model_.device->source);
@@ -192,17 +193,17 @@ class Build {
     }
   }
 
-  // All that a level's files define is in its own namespace. So the functions that the runtime holds for the model's
+  // All that a variant's files define is in its own namespace. So the functions that the runtime holds for the model's
   // own file are compiled once more.
-  void compile_further(const EmittedSource& further) {
+  void compile_variant(const EmittedSource& variant) {
     const size_t first = commands_.size();
-    const fs::path source = path(further.machine.march + ".cpp"),
-                   kernels = path(further.machine.march + "-kernels.cpp");
-    write_file(source, further.text);
-    compile_parts(source, further.parts, further.machine);
+    const fs::path source = path(variant.machine.march + ".cpp"),
+                   kernels = path(variant.machine.march + "-kernels.cpp");
+    write_file(source, variant.text);
+    compile_parts(source, variant.parts, variant.machine);
     write_file(kernels, kernel_instances(parts_));
-    compile(kernels, further.machine);
-    for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(further.machine));
+    compile(kernels, variant.machine);
+    for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(variant.machine));
   }
 
   void add_assembly(const std::string& symbol, const fs::path& file) {
@@ -303,7 +304,7 @@ std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches,
   for (const CpuMachine& machine : machines)
     if (!std::ranges::includes(sorted_features(machine), sorted_features(least)))
       throw UsageError(
-          fmt::format("--march: {} has features that {} lacks; add a level that both have, such as x86-64-v3",
+          fmt::format("--march: {} has features that {} lacks; add a CPU whose features both have, such as x86-64-v3",
                       quote(least.march), quote(machine.march)));
   return machines;
 }

@@ -128,7 +128,7 @@ const Weights weights = {{}, {1, 2, 3, 4}};
 const char* const cpu_features[] = {"sse2", FAKE_MODEL_FEATURE, nullptr};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 7,

@@ -1,4 +1,4 @@
-"""One model.so for several CPUs: each level has its code and gives onnxruntime's results; weights are there once."""
+"""One model.so for several CPUs: each CPU has its code and gives onnxruntime's results; weights are there once."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def weights(*dims: int) -> Array:
 def save(nodes: list[onnx.NodeProto], constants: dict[str, Array], channels: int, folder: Path) -> Path:
     graph = helper.make_graph(
         nodes,
-        "levels",
+        "cpus",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", channels, "D", "H", "W"])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
@@ -72,23 +72,23 @@ def refused(model: Path, *options: str) -> onnxc_commands.CommandFailure:
     return failure.value
 
 
-def test_each_level_gives_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_cpu_gives_the_same_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_network(tmp_path)
     # In any order.
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v4,x86-64-v3")
     found = information(shared_object)
     assert found["target"] == "cpu x86-64-v3, cpu x86-64-v4"
     assert found["level_here"] == ("x86-64-v4" if HAS_AVX512 else "x86-64-v3")
-    for level in ["x86-64-v3", "x86-64-v4"] if HAS_AVX512 else ["x86-64-v3"]:
-        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", level)
-        assert information(shared_object)["level_here"] == level
-        alone = onnxc_commands.compile_model(model, tmp_path / "alone.so", "--march", level)
+    for march in ["x86-64-v3", "x86-64-v4"] if HAS_AVX512 else ["x86-64-v3"]:
+        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", march)
+        assert information(shared_object)["level_here"] == march
+        alone = onnxc_commands.compile_model(model, tmp_path / "alone.so", "--march", march)
         for dims in ((1, 3, 9, 10, 33), (2, 3, 17, 5, 8)):
             x = np.random.default_rng(7).standard_normal(dims).astype(np.float32)
             [expected] = open_session(model).run(None, {"x": x})
             y = run(shared_object, x, tmp_path / "run")
             np.testing.assert_allclose(y, expected, rtol=1e-4, atol=2e-6)
-            # The level's code is what a file only for it has.
+            # The code for a CPU is what a file only for it has.
             np.testing.assert_array_equal(y, run(alone, x, tmp_path / "alone"))
 
 
@@ -109,7 +109,7 @@ def functions_with_wide_registers(shared_object: Path) -> set[str]:
 
 
 # An inline function of both would else be that of either, and an old CPU meet an instruction that it lacks.
-def test_no_level_uses_the_code_of_another(tmp_path: Path) -> None:
+def test_no_cpu_uses_the_code_of_another(tmp_path: Path) -> None:
     shared_object = onnxc_commands.compile_model(
         small_network(tmp_path), tmp_path / "model.so", "--march", "x86-64-v3,x86-64-v4"
     )
@@ -119,7 +119,7 @@ def test_no_level_uses_the_code_of_another(tmp_path: Path) -> None:
     assert {name for name in wide if "onnxc_x86_64_v4::" not in name} == set()
 
 
-def test_weights_that_levels_pack_alike_are_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_cpus_pack_alike_are_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = wide_network(tmp_path)
     one = onnxc_commands.compile_model(model, tmp_path / "one.so", "--march", "x86-64-v4")
     two = onnxc_commands.compile_model(model, tmp_path / "two.so", "--march", "x86-64-v4,znver4")
@@ -151,21 +151,21 @@ def quantized_network(folder: Path) -> Path:
     return save(nodes, constants, 32, folder)
 
 
-def test_each_level_has_its_best_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_cpu_has_its_best_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = quantized_network(tmp_path)
-    levels = ["x86-64-v3", "znver4"]
-    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", ",".join(levels))
+    marches = ["x86-64-v3", "znver4"]
+    shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", ",".join(marches))
     x = np.random.default_rng(1).integers(-60, 60, (1, 32, 6, 7, 5)).astype(np.float32) / 2
     [expected] = open_session(model).run(None, {"x": x})
-    for level in levels if HAS_ZEN4 else levels[:1]:
-        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", level)
-        alone = onnxc_commands.compile_model(model, tmp_path / "alone.so", "--march", level)
+    for march in marches if HAS_ZEN4 else marches[:1]:
+        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", march)
+        alone = onnxc_commands.compile_model(model, tmp_path / "alone.so", "--march", march)
         assert information(shared_object)["steps"] == information(alone)["steps"]
         # Sums of integers are exact.
-        np.testing.assert_array_equal(run(shared_object, x, tmp_path / level), expected)
+        np.testing.assert_array_equal(run(shared_object, x, tmp_path / march), expected)
 
 
-def test_a_cpu_that_has_no_level_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cpu_without_code_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small_network(tmp_path)
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v3,sapphirerapids")
     x = np.zeros((1, 3, 4, 4, 4), np.float32)
@@ -205,8 +205,8 @@ def test_a_model_asks_for_matrix_tiles_where_it_uses_them(tmp_path: Path) -> Non
     assert "amx" not in failure.value.message
 
 
-def test_verify_compares_the_level_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its reference is a file for one CPU, which does not ask for a level."""
+def test_verify_compares_the_cpu_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reference is a file for one CPU, which does not ask for another."""
     model = small_network(tmp_path)
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v3,sapphirerapids")
     monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", "x86-64-v3")
@@ -218,12 +218,12 @@ def test_verify_compares_the_level_that_is_asked_for(tmp_path: Path, monkeypatch
     ("options", "text"),
     [
         (("--march", "x86-64-v3,x86-64-v3"), "--march names 'x86-64-v3' twice"),
-        (("--march", "alderlake,x86-64-v4"), "add a level that both have, such as x86-64-v3"),
+        (("--march", "alderlake,x86-64-v4"), "add a CPU whose features both have, such as x86-64-v3"),
         (("--march", "x86-64-v3,x86-64-v4", "--target", "hip"), "--target hip has no code for any"),
         (("--march", "x86-64-v3,x86-64-v4", "--emit", "source"), "give one with --emit source or ir"),
     ],
 )
-def test_levels_that_cannot_be(options: tuple[str, ...], text: str, tmp_path: Path) -> None:
+def test_cpus_that_cannot_be(options: tuple[str, ...], text: str, tmp_path: Path) -> None:
     failure = refused(small_network(tmp_path), *options)
     assert failure.code == 2
     assert text in failure.message

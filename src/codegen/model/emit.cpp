@@ -12,20 +12,19 @@
 #include "ir/random_symbols.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
-#include "toolchain/build_commands.h"
 
 namespace onnxc {
 namespace {
 
-// The object in model.so that is a level's CpuProgram.
-std::string program_symbol(size_t level) { return fmt::format("onnxc_cpu_program{}", level); }
+// The object in model.so that is the CpuProgram of a CPU.
+std::string program_symbol(size_t cpu) { return fmt::format("onnxc_cpu_program{}", cpu); }
 
-// One file: that of the model, which holds its first level, or that of a further level.
+// One file: that of the model, which holds the program of the first CPU, or that of a further CPU.
 class Emitter {
  public:
-  Emitter(const Program& program, const CpuMachine& machine, size_t level, const EmitOptions& options,
+  Emitter(const Program& program, const CpuMachine& machine, size_t cpu, const EmitOptions& options,
           WeightBytes& weights)
-      : program_(program), machine_(machine), level_(level), options_(options), context_(program), weights_(weights) {}
+      : program_(program), machine_(machine), cpu_(cpu), options_(options), context_(program), weights_(weights) {}
 
   EmittedSource run() {
     SourceParts parts;
@@ -35,7 +34,7 @@ class Emitter {
     writer_.line("");
     print_features(steps.uses_tiles);
     if (options_.has_cpu_code) print_program(steps);
-    if (level_ == 0) print_model();
+    if (cpu_ == 0) print_model();
     std::string interface = writer_.take();
     const SourceParts::Unit unit = parts.add_unit(static_cast<int64_t>(interface.size()) / 5);
     parts.append(std::move(interface), unit);
@@ -46,7 +45,7 @@ class Emitter {
     return {machine_, writer_.take(), body.parts};
   }
 
-  // Checks the parts that the runtime takes to be the same for all levels.
+  // Checks the parts that the runtime takes to be the same for all CPUs.
   void check_agrees_with(const Emitter& first) const {
     internal_check(symbol_names() == first.symbol_names() && context_.level_count() == first.context_.level_count(),
                    "as many symbols and levels for each CPU");
@@ -58,7 +57,7 @@ class Emitter {
     writer_.line(fmt::format("//   model    {}", options_.model_hash));
     writer_.line(fmt::format("//   target   {}", comment_text(target())));
     writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
-    if (level_ == 0) print_build_lines();
+    if (cpu_ == 0) print_build_lines();
     writer_.line("");
     // Elementary functions take clang a hundredth of a second, a thirtieth of a small model's compile.
     std::vector<const char*> headers{"kernels/cpu/vector/checked_size.h"};
@@ -68,7 +67,7 @@ class Emitter {
       headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
     headers.push_back("base/step.h");
     for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
-    if (options_.device != nullptr && level_ == 0) {
+    if (options_.device && cpu_ == 0) {
       writer_.line("#include \"hip/backend.h\"");
       for (const std::string& header : options_.device->host_headers)
         writer_.line(fmt::format("#include \"{}\"", header));
@@ -76,7 +75,7 @@ class Emitter {
     for (const std::string& header : steps.headers) writer_.line(fmt::format("#include \"{}\"", header));
     writer_.line("");
     if (has_parts) print_part_macro();
-    if (level_ == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
+    if (cpu_ == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
     writer_.line("namespace onnxc::runtime {");
     writer_.line("using namespace onnxc::kernels;");
     writer_.line("");
@@ -86,8 +85,8 @@ class Emitter {
     writer_.line(
         "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
         "installed under:");
-    if (options_.device != nullptr) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
-    for (const std::string& line : build_lines(options_.architecture)) writer_.line("//   " + line);
+    if (options_.device) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
+    for (const std::string& line : options_.build_lines) writer_.line("//   " + line);
   }
 
   void print_part_macro() {
@@ -125,8 +124,8 @@ class Emitter {
     writer_.array("BufferDescription", "buffers", buffers);
     writer_.array("StepDescription", "steps", steps.descriptions);
     {
-      auto program = writer_.scope(fmt::format("extern \"C\" const CpuProgram {} =", program_symbol(level_)), ";");
-      field("level", c_string_literal(machine_.march));
+      auto program = writer_.scope(fmt::format("extern \"C\" const CpuProgram {} =", program_symbol(cpu_)), ";");
+      field("march", c_string_literal(machine_.march));
       field("features", "cpu_features");
       field("sizes", "sizes");
       field("buffer_count", std::to_string(buffers.size()));
@@ -146,7 +145,7 @@ class Emitter {
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("char* const", "symbol_names", symbol_names());
-    if (options_.device != nullptr) writer_.append(options_.device->host + "\n");
+    if (options_.device) writer_.append(options_.device->host + "\n");
   }
 
   void print_tensors(const std::string& name, const std::vector<BufferId>& ids) {
@@ -164,10 +163,10 @@ class Emitter {
 
   std::string target() const {
     std::vector<std::string> targets;
-    if (options_.device != nullptr)
+    if (options_.device)
       for (const std::string& gpu : options_.device->gpus) targets.push_back("hip " + gpu);
-    if (options_.has_cpu_code) targets.push_back("cpu " + options_.architecture.march);
-    for (const CpuLevel& level : options_.further) targets.push_back("cpu " + level.machine.march);
+    if (options_.has_cpu_code) targets.push_back("cpu " + options_.machine.march);
+    for (const CpuVariant& variant : options_.variants) targets.push_back("cpu " + variant.machine.march);
     return fmt::format("{}", fmt::join(targets, ", "));
   }
 
@@ -187,10 +186,10 @@ class Emitter {
 
   void field(const char* name, const std::string& value) { writer_.line(fmt::format(".{} = {},", name, value)); }
 
-  // The table of the programs of all levels.
-  void print_levels() {
+  // The table of the programs of all CPUs.
+  void print_programs() {
     std::vector<std::string> programs;
-    for (size_t i = 0; options_.has_cpu_code && i <= options_.further.size(); ++i) {
+    for (size_t i = 0; options_.has_cpu_code && i <= options_.variants.size(); ++i) {
       if (i > 0) writer_.line(fmt::format("extern \"C\" const CpuProgram {};", program_symbol(i)));
       programs.push_back("&" + program_symbol(i));
     }
@@ -216,7 +215,7 @@ class Emitter {
 
   void print_model() {
     print_interface();
-    print_levels();
+    print_programs();
     auto model = writer_.scope("extern const ModelDescription model =", ";");
     field("onnxc_version", c_string_literal(ONNXC_VERSION));
     field("target", c_string_literal(target()));
@@ -231,16 +230,16 @@ class Emitter {
     field("level_count", std::to_string(context_.level_count()));
     field("output_dim_levels", "output_dim_levels");
     for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);
-    field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + options_.further.size() : 0));
+    field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + options_.variants.size() : 0));
     field("weights", "onnxc_model_weights");
     print_strings();
     field("weights_size", std::to_string(weights_.size()));
-    if (options_.device != nullptr) field("device_program", "&device_program");
+    if (options_.device) field("device_program", "&device_program");
   }
 
   const Program& program_;
   const CpuMachine& machine_;
-  const size_t level_;
+  const size_t cpu_;
   const EmitOptions& options_;
   EmitContext context_;
   WeightBytes& weights_;
@@ -249,19 +248,20 @@ class Emitter {
 
 }  // namespace
 
-// The further levels come first, since the model's own file says how large the weights of all are.
-EmittedModel emit_model(const Program& program, const EmitOptions& options) {
+// The variants come first, since the model's own file says how large the weights of all are.
+EmittedModel emit_model(const Program& program, EmitOptions options) {
   EmittedModel model;
-  Emitter first(program, options.architecture, 0, options, model.weights);
-  for (size_t i = 0; i < options.further.size(); ++i) {
-    const CpuLevel& level = options.further[i];
-    Emitter emitter(level.program, level.machine, i + 1, options, model.weights);
+  Emitter first(program, options.machine, 0, options, model.weights);
+  for (size_t i = 0; i < options.variants.size(); ++i) {
+    const CpuVariant& variant = options.variants[i];
+    Emitter emitter(variant.program, variant.machine, i + 1, options, model.weights);
     emitter.check_agrees_with(first);
-    model.further.push_back(emitter.run());
+    model.variants.push_back(emitter.run());
   }
   EmittedSource own = first.run();
   model.source = std::move(own.text);
   model.parts = own.parts;
+  model.device = std::move(options.device);
   return model;
 }
 

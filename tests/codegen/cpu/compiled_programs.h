@@ -50,10 +50,10 @@ inline void append_program(Program& to, const Program& from) {
 class CompiledModel {
  public:
   explicit CompiledModel(Program program) {
-    const CpuMachine architecture = resolve_march("native");
+    const CpuMachine machine = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
-    take_nests(program, cpu_target(architecture));
-    build_shared_object(emit_model(program, {architecture, "test", "test"}), {architecture}, path);
+    take_nests(program, cpu_target(machine));
+    build_shared_object(emit_model(program, {machine, "test", "test", {}}), {machine}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");
     api_ = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"))(ONNXC_ABI_VERSION);

@@ -79,7 +79,7 @@ const DeviceProgram device_program = {
 };
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = nullptr,
     .sizes = sizes,
     .buffer_count = 5,

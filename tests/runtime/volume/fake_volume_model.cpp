@@ -58,7 +58,7 @@ const BufferDescription buffers[] = {
 const char* const cpu_features[] = {"sse2", nullptr};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 3,

@@ -28,8 +28,10 @@ LARGE = {
     "attribute 'fmod' must be 1 for {} inputs",  # the name of a type
     "Throughput: {:.2f} runs/s",  # a rate
 }
-FOLDERS = ("src/frontend", "src/ops", "src/passes", "src/pipeline", "src/provider", "src/report", "src/toolchain")
-FOLDERS += ("tools/onnxc_run",)
+FOLDERS = (
+    *(f"src/{room}" for room in ("frontend", "ops", "passes", "pipeline", "provider", "report", "toolchain")),
+    "tools/onnxc_run",
+)
 
 
 def literals(file: Path) -> list[str]:

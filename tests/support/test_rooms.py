@@ -1,6 +1,7 @@
 """The house keeps its order: rooms of src/ and of runtime/ include only what stands above them in ARCHITECTURE.md,
-without a circle."""
+without a circle, and what is used imports nothing of its users."""
 
+import ast
 import re
 import subprocess
 from collections import defaultdict
@@ -13,6 +14,8 @@ from tests.onnxc_commands import REPOSITORY
 TREES = ("src", "runtime")
 OUTSIDE = {"include"}  # the C headers of a model.so, which every room of the runtime sees
 MOST_FILES = 24
+PACKAGES = ("python/onnxc", "models", "tools")  # of Python, the lowest first
+USERS = {"tests", "lab"}
 Includes = dict[str, set[str]]
 
 
@@ -64,6 +67,29 @@ def test_no_folders_include_each_other_in_a_circle(tree: str) -> None:
         for folder in leaves:
             del includes[folder]
     assert not includes, "these include each other in a circle, or what does"
+
+
+def imported(file: Path) -> set[str]:
+    """The top packages that a Python file imports."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    names = [name.name for node in nodes if isinstance(node, ast.Import) for name in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_python_package_imports_one_above_it(package: str) -> None:
+    above = {PurePosixPath(other).name for other in PACKAGES[PACKAGES.index(package) + 1 :]} | USERS
+    files = list((REPOSITORY / package).rglob("*.py"))
+    assert len(files) > 5
+    assert [f"{file.relative_to(REPOSITORY)}: {found}" for file in files if (found := imported(file) & above)] == []
+
+
+def test_an_import_of_the_tests_is_found(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(
+        "import os.path\n\ndef run() -> None:\n    from tests.ops import case\n    import lab\n"
+    )
+    assert imported(tmp_path / "tool.py") == {"os", "tests", "lab"}
 
 
 def test_no_folder_is_crowded() -> None:

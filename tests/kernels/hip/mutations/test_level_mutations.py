@@ -18,8 +18,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.models import code_object
+from tools.commands import REPOSITORY, SIMULATOR
 
 # The files that are linked anew, in the place of the runtime's own objects.
 SOURCES = ("hip/device_instance.cpp", "host/instance.cpp")
@@ -168,7 +168,7 @@ def run_model(model: Model) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "ONNXC_POISON": "1",
-        "ONNXC_HIP_LIBRARY": str(LIBRARY),
+        "ONNXC_HIP_LIBRARY": str(SIMULATOR),
         "PYTHONPATH": str(REPOSITORY / "python"),
     }
     command = [sys.executable, "-c", RUNNER]

@@ -1,7 +1,6 @@
 """A small HIP host program in Python: the simulator's libamdhip64 through ctypes, and kernels for it through clang."""
 
 import ctypes
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-LIBRARY = Path(os.environ.get("ONNXC_BIN", REPOSITORY / "build" / "bin")).parent / "gfx942sim" / "libamdhip64.so.6"
+from tools.commands import SIMULATOR
 
+LIBRARY = SIMULATOR
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 HIP_OPTIONS = (
     "-x hip --cuda-device-only --no-gpu-bundle-output --offload-arch=gfx942 -nogpulib -nogpuinc -O3 "

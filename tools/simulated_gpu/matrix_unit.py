@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import ASSEMBLY_OPTIONS, Hip, compile_kernels
+from tools.simulated_gpu.hip import ASSEMBLY_OPTIONS, Hip, compile_kernels
 
 Bits = NDArray[Any]
 WIDTHS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8}

@@ -1,4 +1,4 @@
-#include "report/graph_warnings.h"
+#include "report/warnings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "report/graph_warnings.h"
+#include "report/warnings.h"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,8 @@
 
 #include "ops/op.h"
 #include "report/size_lines.h"
+#include "support/count_text.h"
+#include "support/list_text.h"
 #include "support/text.h"
 
 namespace onnxc {
@@ -43,6 +45,14 @@ bool fixes_a_size(const Guard& guard) {
 bool is_number(const std::string& legal) { return legal.find_first_not_of("0123456789") == std::string::npos; }
 
 }  // namespace
+
+std::vector<std::string> listed_warnings(std::vector<std::string> warnings) {
+  if (warnings.size() <= most_listed) return warnings;
+  const size_t others = warnings.size() - most_listed;
+  warnings.resize(most_listed);
+  warnings.push_back(fmt::format("and {} like these", counted(others, "more warning")));
+  return warnings;
+}
 
 std::vector<std::string> empty_windows(const Graph& graph) {
   const auto is_empty = [](const Expr& dim) { return dim.is_constant(0); };

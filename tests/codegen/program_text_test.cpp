@@ -15,7 +15,7 @@
 #include "passes/program/take_nests.h"
 #include "passes/program_text.h"
 #include "passes/test_target.h"
-#include "toolchain/toolchain.h"
+#include "toolchain/march.h"
 
 namespace onnxc {
 namespace {

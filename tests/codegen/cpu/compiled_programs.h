@@ -16,6 +16,8 @@
 #include "passes/program/take_nests.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
+#include "toolchain/march.h"
+#include "toolchain/toolchain.h"
 
 namespace onnxc {
 

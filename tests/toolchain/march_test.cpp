@@ -1,4 +1,4 @@
-#include "toolchain/toolchain.h"
+#include "toolchain/march.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +8,11 @@
 #include <string>
 
 #include "support/diagnostics.h"
-#include "toolchain/build_commands.h"
 
 namespace onnxc {
 namespace {
 
-TEST(Toolchain, TheRowsOfMachinesAreWhatTheCompilerSays) {
+TEST(March, TheRowsOfMachinesAreWhatTheCompilerSays) {
   for (const CpuMachine& known : cpu_machines()) {
     if (!known.emulated_on.empty()) continue;
     SCOPED_TRACE(known.march);
@@ -26,7 +25,7 @@ TEST(Toolchain, TheRowsOfMachinesAreWhatTheCompilerSays) {
 }
 
 // /proc/cpuinfo is the witness.
-TEST(Toolchain, NativeIsALevelButForNarrowProductsWhereTheyGain) {
+TEST(March, NativeIsAnX8664CpuButForNarrowProductsWhereTheyGain) {
   std::ifstream file("/proc/cpuinfo");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const bool has_avx512 = text.find(" avx512vl") != std::string::npos;
@@ -35,16 +34,16 @@ TEST(Toolchain, NativeIsALevelButForNarrowProductsWhereTheyGain) {
       has_avx512 && text.find(" avx512_bf16") != std::string::npos && text.find("AuthenticAMD") != std::string::npos;
   const bool has_tiles = text.find(" amx_bf16") != std::string::npos && text.find(" amx_int8") != std::string::npos &&
                          text.find(" avx512_fp16") != std::string::npos;
-  const std::string level = has_avx512 ? "x86-64-v4" : "x86-64-v3";
-  EXPECT_EQ(resolve_march("native").march, level);
+  const std::string baseline = has_avx512 ? "x86-64-v4" : "x86-64-v3";
+  EXPECT_EQ(resolve_march("native").march, baseline);
   EXPECT_EQ(resolve_march("native", {}, {.bfloat16 = true}).march, has_tiles   ? "sapphirerapids"
                                                                    : has_pairs ? "znver4"
-                                                                               : level);
+                                                                               : baseline);
   EXPECT_EQ(resolve_march("native", {}, {.int8 = true}).march.starts_with("x86-64"),
             !has_pairs && text.find(" avx512_fp16") == std::string::npos);
 }
 
-TEST(Toolchain, TheFirstOfSeveralLevelsRunsOnAll) {
+TEST(March, TheFirstOfSeveralRunsOnAll) {
   const auto names = [](const std::vector<std::string>& marches) {
     std::vector<std::string> result;
     for (const CpuMachine& machine : resolve_marches(marches)) result.push_back(machine.march);
@@ -58,13 +57,6 @@ TEST(Toolchain, TheFirstOfSeveralLevelsRunsOnAll) {
               testing::ElementsAre("x86-64-v3", "alderlake", "x86-64-v4"));
   EXPECT_THROW(names({"alderlake", "x86-64-v4"}), UsageError);
   EXPECT_THROW(names({"x86-64-v3", "x86-64-v3"}), UsageError);
-}
-
-TEST(Toolchain, ReadsTheLastCommandThatTheDriverShows) {
-  const std::string shown =
-      "clang version 19\nTarget: x\n \"cc1\" \"-c\"\n \"ld\" \"a b\" \"c\\\"\\\\\\$\" \"\" \"-o\"\n";
-  EXPECT_THAT(command_of_dry_run(shown), testing::ElementsAre("ld", "a b", "c\"\\$", "", "-o"));
-  EXPECT_THAT(command_of_dry_run("a wrapper that shows nothing\n"), testing::IsEmpty());
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <ranges>
 #include <set>
 #include <vector>
 
-#include "command/command_words.h"
+#include "command/option_table.h"
 #include "machine/gpu_machines.h"
 #include "pipeline/outcome.h"
 #include "pipeline/pass_table.h"
@@ -79,7 +78,7 @@ void check_gpus(const Options& options) {
   }
 }
 
-void check_levels(const Options& options) {
+void check_marches(const Options& options) {
   if (options.marches.size() == 1) return;
   if (!options.for_cpu()) throw UsageError("--march names several CPUs, and --target hip has no code for any");
   if (options.emit == Emit::source || options.emit == Emit::ir)
@@ -93,31 +92,7 @@ std::string version_text() {
   return fmt::format("onnxc {}\ncompiles with {}", ONNXC_VERSION, found.succeeded() ? compiler : found.message);
 }
 
-// "-" is standard output's.
-constexpr std::array optional_values = {OptionalValue{"--dump-shapes", "-"}, OptionalValue{"--dump-ir", "all"},
-                                        OptionalValue{"--list-operators", "table"}, OptionalValue{"--report", "-"}};
-
-// Options that do something only beside others.
-const std::array effects = {
-    OptionEffect{"--gpu-arch", {"--target=hip"}},
-    OptionEffect{"--fp32", {"--target=hip"}},
-    OptionEffect{"--keep-float32", {"--precision=bfloat16", "--precision=float16"}},
-    OptionEffect{"--glibc", {"--output"}},
-    OptionEffect{"--emit", {"--output"}},
-    OptionEffect{"--jobs", {"--output"}},
-    OptionEffect{"--keep-refused", {"--output"}},
-    OptionEffect{"--node", {"--dump-shapes"}},
-    OptionEffect{"--at", {"--dump-shapes"}, {"--against"}},
-    OptionEffect{"--against", {"--dump-shapes"}, {"--output", "--report", "--dump-ir", "--run-pass"}},
-    OptionEffect{"--json", {"--dump-shapes", "--report"}},
-    OptionEffect{"--list-operators",
-                 {},
-                 {"MODEL", "--output", "--json", "--dump-shapes", "--dump-ir", "--report", "--run-pass"}},
-    OptionEffect{
-        "--run-pass", {}, {"--output", "--dump-shapes", "--dump-ir", "--report", "--skip-pass", "--time-passes"}},
-    OptionEffect{"--sandbox", {}, {"--no-sandbox"}},
-    OptionEffect{"--verbose", {}, {"--quiet"}},
-};
+constexpr const char* on_standard_output = "-";  // a report whose file is left out
 
 // The options as they are written, before their parts are read.
 struct Words {
@@ -127,143 +102,175 @@ struct Words {
   std::string emit = "so";
   bool insists_on_sandbox = false, leaves_out_sandbox = false;
 
-  void add_to(CLI::App& app) {
-    app.set_version_flag("--version", version_text);
-    app.add_option("MODEL", options.model, "the ONNX file")->option_text(" ");
-    app.add_option("-o,--output", options.output, "the file to write")->option_text("FILE");
+  void add_to(OptionTable& table) {
+    table.option("MODEL", options.model, "the ONNX file").word(" ");
+    table.option("-o,--output", options.output, "the file to write").word("FILE");
+    add_targets(table);
+    add_toolchain(table);
+    add_model(table);
+    add_work(table);
+    add_limits(table);
+    table.group("Reports (on stdout; without -o the model is not compiled)");
+    add_shapes(table);
+    add_reports(table);
+    table.group("Messages (on stderr)");
+    table.flag("--time-passes", options.time_passes, "print how long each stage took");
+    table.flag("-v,--verbose", command.verbosity, "print each stage as it ends").without({"--quiet"});
+    table.flag("-q,--quiet", command.quiet, "print errors only");
+  }
 
-    app.add_option("--target", options.target, "what to compile for: cpu (default), hip (only a GPU) or cpu,hip (both)")
-        ->capture_default_str()
-        ->check(one_of({"cpu", "hip", "cpu,hip"}))
-        ->option_text("NAME");
-    app.add_option(
-           "--gpu-arch", options.gpus,
-           "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100; one or several, with commas")
-        ->check(one_of(gpu_names()))
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->option_text("A,B");
-    app.add_option(
-           "--fp32", options.fp32,
-           "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 (16)")
-        ->check(one_of({"ieee", "xf32", "bf16x3"}))
-        ->option_text("KIND");
-    app.add_option("--precision", options.precision,
-                   "store values between nodes as bfloat16 or float16 (float32: as the model says; the default)")
-        ->capture_default_str()
-        ->check(one_of({"float32", "bfloat16", "float16"}))
-        ->option_text("TYPE");
-    app.add_option("--keep-float32", options.keep_float32,
-                   "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
-        ->option_text("PATTERN");
-    app.add_option(
-           "--march", options.marches,
-           "CPUs, by clang's names: native (default), x86-64-v3, x86-64-v4, znver4, ...; of several, with commas, "
-           "the model chooses when it is loaded")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->option_text("A,B");
-    app.add_option("--compiler", options.compiler.compiler,
-                   "C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
-        ->option_text("NAME");
-    app.add_option("--glibc", options.compiler.glibc,
-                   "oldest glibc that the result must run with, such as 2.28; needs zig")
-        ->option_text("VERSION");
-    app.add_option("--dim", dims, "value (N=4) or range (N=1..8) of a symbolic dim; may be repeated")
-        ->allow_extra_args(false)
-        ->option_text("NAME=SIZE");
-    app.add_option("--outputs", options.outputs, "keep these outputs of the model only")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->option_text("A,B");
-    app.add_option("--emit", emit, "kind of file to write: so (default), source, obj or ir")
-        ->check(one_of({std::views::keys(emits).begin(), std::views::keys(emits).end()}))
-        ->option_text("KIND");
-    app.add_option("-O", options.optimization,
-                   "optimisation: 0 none (plain loops, nothing fused); 1 to 3 (default) all")
-        ->check(CLI::Range(0, 3))
-        ->option_text("LEVEL");
-    app.add_option("--skip-pass", options.skipped_passes,
-                   "leave out a pass that optimises, to find which one is at fault; may be repeated")
-        ->check(one_of(optional_passes()))
-        ->allow_extra_args(false)
-        ->option_text("PASS");
-    app.add_option("-j,--jobs", options.jobs, "number of clang processes at a time (default: one per core)")
-        ->check(CLI::Range(1, 1024))
-        ->option_text("N");
-    app.add_flag("--keep-refused", options.keep_refused,
-                 "keep the generated source if clang rejects it, and print its path");
-    app.add_option("--max-memory", options.limits.max_memory,
-                   "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
-        ->transform(size_in_bytes)
-        ->check(not_negative)
-        ->option_text("SIZE");
-    app.add_option("--max-seconds", options.limits.max_seconds, "limit on the seconds of the compile (default: 3600)")
-        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-        ->option_text("N");
-    app.add_option("--max-nodes", options.limits.max_nodes, "limit on the number of nodes")
-        ->check(not_negative)
-        ->option_text("N");
-    app.add_flag("--sandbox", insists_on_sandbox,
-                 "fail if the kernel has no sandbox for the compile (default: go on without)");
-    app.add_flag("--no-sandbox", leaves_out_sandbox, "let the compile reach every file and the network");
+  void add_targets(OptionTable& table) {
+    table.option("--target", options.target, "what to compile for: cpu (default), hip (only a GPU) or cpu,hip (both)")
+        .shows_default()
+        .one_of({"cpu", "hip", "cpu,hip"})
+        .word("NAME");
+    table
+        .option(
+            "--gpu-arch", options.gpus,
+            "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100; one or several, with commas")
+        .one_of(gpu_names())
+        .with_commas()
+        .with({"--target=hip"})
+        .word("A,B");
+    table
+        .option("--fp32", options.fp32,
+                "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 "
+                "(16)")
+        .one_of({"ieee", "xf32", "bf16x3"})
+        .with({"--target=hip"})
+        .word("KIND");
+    table
+        .option("--precision", options.precision,
+                "store values between nodes as bfloat16 or float16 (float32: as the model says; the default)")
+        .shows_default()
+        .one_of({"float32", "bfloat16", "float16"})
+        .word("TYPE");
+    table
+        .option("--keep-float32", options.keep_float32,
+                "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
+        .with({"--precision=bfloat16", "--precision=float16"})
+        .word("PATTERN");
+  }
 
-    constexpr const char* reports = "Reports (on stdout; without -o the model is not compiled)";
-    app.add_option("--dump-shapes", options.dump_shapes,
-                   "print the shape of every tensor; with =FILE.json write them to that file")
-        ->expected(0, 1)
-        ->default_str("")
-        ->option_text("[=FILE.json]")
-        ->group(reports);
-    app.add_option(
-           "--node", options.shape_request.nodes,
-           "with --dump-shapes: only nodes whose name, operator, PyTorch module or source line fits this pattern "
-           "('*up*'); may be repeated")
-        ->allow_extra_args(false)
-        ->option_text("PATTERN")
-        ->group(reports);
-    app.add_option("--at", sizes, "with --dump-shapes: also each shape for these sizes of the inputs' dims")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->option_text("D=96,H=96")
-        ->group(reports);
-    app.add_option("--against", options.against,
-                   "with --dump-shapes: print only what differs from the shapes of this other model")
-        ->option_text("OTHER.onnx")
-        ->group(reports);
-    app.add_option("--dump-ir", options.dump_ir,
-                   "print the intermediate representation after this pass, or after each (default)")
-        ->expected(0, 1)
-        ->default_str("all")
-        ->option_text("[=PASS]")
-        ->group(reports);
-    app.add_option("--run-pass", options.run_pass,
-                   "run a single pass on MODEL: a program's text, or an ONNX file for a pass on graphs")
-        ->option_text("PASS")
-        ->group(reports);
-    app.add_option("--list-operators", options.list_operators,
-                   "print how each operator of ONNX is compiled; takes no MODEL")
-        ->expected(0, 1)
-        ->default_str("table")
-        ->check(one_of({"table", "json"}))
-        ->option_text("[=json]")
-        ->group(reports);
-    app.add_option(
-           "--report", options.report,
-           "print what each node became: a kernel, loops, or part of another node's; with =FILE.html write a page")
-        ->expected(0, 1)
-        ->default_str("")
-        ->option_text("[=FILE.html]")
-        ->group(reports);
-    app.add_flag("--json", options.json, "print --dump-shapes and --report as JSON")->group(reports);
+  void add_toolchain(OptionTable& table) {
+    table
+        .option("--march", options.marches,
+                "CPUs, by clang's names: native (default), x86-64-v3, x86-64-v4, znver4, ...; of several, with commas, "
+                "the model chooses when it is loaded")
+        .with_commas()
+        .word("A,B");
+    table
+        .option("--compiler", options.compiler.compiler,
+                "C++ compiler: a command such as clang++-20, or zig (default: clang 19 or newer, else zig)")
+        .word("NAME");
+    table
+        .option("--glibc", options.compiler.glibc,
+                "oldest glibc that the result must run with, such as 2.28; needs zig")
+        .with({"--output"})
+        .word("VERSION");
+  }
 
-    constexpr const char* messages = "Messages (on stderr)";
-    app.add_flag("--time-passes", options.time_passes, "print how long each stage took")->group(messages);
-    app.add_flag("-v,--verbose", command.verbosity, "print each stage as it ends")->group(messages);
-    app.add_flag("-q,--quiet", command.quiet, "print errors only")->group(messages);
-    app.footer(
-        "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
-        "3 bug in onnxc. Environment variables: ONNXC_CXX (C++ compiler), NO_COLOR, TMPDIR.");
+  void add_model(OptionTable& table) {
+    table.option("--dim", dims, "value (N=4) or range (N=1..8) of a symbolic dim; may be repeated")
+        .repeated()
+        .word("NAME=SIZE");
+    table.option("--outputs", options.outputs, "keep these outputs of the model only").with_commas().word("A,B");
+  }
+
+  void add_work(OptionTable& table) {
+    table.option("--emit", emit, "kind of file to write: so (default), source, obj or ir")
+        .one_of({std::views::keys(emits).begin(), std::views::keys(emits).end()})
+        .with({"--output"})
+        .word("KIND");
+    table.option("-O", options.optimization, "optimisation: 0 none (plain loops, nothing fused); 1 to 3 (default) all")
+        .between(0, 3)
+        .word("LEVEL");
+    table
+        .option("--skip-pass", options.skipped_passes,
+                "leave out a pass that optimises, to find which one is at fault; may be repeated")
+        .one_of(optional_passes())
+        .repeated()
+        .word("PASS");
+    table.option("-j,--jobs", options.jobs, "number of clang processes at a time (default: one per core)")
+        .between(1, 1024)
+        .with({"--output"})
+        .word("N");
+    table
+        .flag("--keep-refused", options.keep_refused,
+              "keep the generated source if clang rejects it, and print its path")
+        .with({"--output"});
+  }
+
+  void add_limits(OptionTable& table) {
+    table
+        .option("--max-memory", options.limits.max_memory,
+                "limit on the memory of the compile, such as 8GB; a model that needs more is refused")
+        .changed_by(size_in_bytes)
+        .checked_by(not_negative)
+        .word("SIZE");
+    table.option("--max-seconds", options.limits.max_seconds, "limit on the seconds of the compile (default: 3600)")
+        .between(1, 1'000'000)
+        .word("N");
+    table.option("--max-nodes", options.limits.max_nodes, "limit on the number of nodes")
+        .checked_by(not_negative)
+        .word("N");
+    table
+        .flag("--sandbox", insists_on_sandbox,
+              "fail if the kernel has no sandbox for the compile (default: go on without)")
+        .without({"--no-sandbox"});
+    table.flag("--no-sandbox", leaves_out_sandbox, "let the compile reach every file and the network");
+  }
+
+  void add_shapes(OptionTable& table) {
+    table
+        .option("--dump-shapes", options.dump_shapes,
+                "print the shape of every tensor; with =FILE.json write them to that file")
+        .without_value(on_standard_output)
+        .word("[=FILE.json]");
+    table
+        .option("--node", options.shape_request.nodes,
+                "with --dump-shapes: only nodes whose name, operator, PyTorch module or source line fits this pattern "
+                "('*up*'); may be repeated")
+        .repeated()
+        .with({"--dump-shapes"})
+        .word("PATTERN");
+    table.option("--at", sizes, "with --dump-shapes: also each shape for these sizes of the inputs' dims")
+        .with_commas()
+        .with({"--dump-shapes"})
+        .without({"--against"})
+        .word("D=96,H=96");
+    table
+        .option("--against", options.against,
+                "with --dump-shapes: print only what differs from the shapes of this other model")
+        .with({"--dump-shapes"})
+        .without({"--output", "--report", "--dump-ir", "--run-pass"})
+        .word("OTHER.onnx");
+  }
+
+  void add_reports(OptionTable& table) {
+    table
+        .option("--dump-ir", options.dump_ir,
+                "print the intermediate representation after this pass, or after each (default)")
+        .without_value("all")
+        .word("[=PASS]");
+    table
+        .option("--run-pass", options.run_pass,
+                "run a single pass on MODEL: a program's text, or an ONNX file for a pass on graphs")
+        .without({"--output", "--dump-shapes", "--dump-ir", "--report", "--skip-pass", "--time-passes"})
+        .word("PASS");
+    table
+        .option("--list-operators", options.list_operators,
+                "print how each operator of ONNX is compiled; takes no MODEL")
+        .without_value("table")
+        .one_of({"table", "json"})
+        .without({"MODEL", "--output", "--json", "--dump-shapes", "--dump-ir", "--report", "--run-pass"})
+        .word("[=json]");
+    table
+        .option("--report", options.report,
+                "print what each node became: a kernel, loops, or part of another node's; with =FILE.html write a page")
+        .without_value(on_standard_output)
+        .word("[=FILE.html]");
+    table.flag("--json", options.json, "print --dump-shapes and --report as JSON").with({"--dump-shapes", "--report"});
   }
 
   void check() {
@@ -273,10 +280,10 @@ struct Words {
     if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;
     if (options.model.empty()) throw UsageError("MODEL is required");
-    if (options.dump_shapes == "-") options.dump_shapes = "";
-    if (options.report == "-") options.report = "";
+    if (options.dump_shapes == on_standard_output) options.dump_shapes = "";
+    if (options.report == on_standard_output) options.report = "";
     check_gpus(options);
-    check_levels(options);
+    check_marches(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only)
       throw UsageError("nothing to do: give -o FILE, --dump-shapes, --report or --dump-ir");
@@ -286,35 +293,42 @@ struct Words {
 constexpr const char* description =
     "onnxc compiles an ONNX model to one shared library, which needs nothing else installed to run.";
 
+constexpr const char* footer =
+    "Exit codes: 0 success; 1 error in the model, an input or the machine; 2 error in the command line;\n"
+    "3 bug in onnxc. Environment variables: ONNXC_CXX (C++ compiler), NO_COLOR, TMPDIR.";
+
+// Throws CLI::Success for --help and --version.
+void parse(CLI::App& app, std::span<const std::string> words, CommandLine& command) {
+  app.set_version_flag("--version", version_text);
+  app.footer(footer);
+  OptionTable table(app);
+  Words written{command};
+  written.add_to(table);
+  table.parse(words);
+  table.check_effects();
+  written.check();
+}
+
 }  // namespace
 
 std::optional<int> parse_command_line(int argc, const char* const* argv, CommandLine& command) {
   CLI::App app{description, "onnxc"};
-  Words words{command};
-  words.add_to(app);
   try {
-    const std::vector<std::string> given(argv + 1, argv + std::max(argc, 1));
-    parse_words(app, given, optional_values);
+    parse(app, std::vector<std::string>(argv + 1, argv + std::max(argc, 1)), command);
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   }
-  check_effects(app, effects);
-  words.check();
   return std::nullopt;
 }
 
 CommandLine parse_command_line(std::span<const std::string> given) {
   CLI::App app{description};
   CommandLine command;
-  Words words{command};
-  words.add_to(app);
   try {
-    parse_words(app, given, optional_values);
+    parse(app, given, command);
   } catch (const CLI::Success& asked) {
     throw UsageError(asked.what());
   }
-  check_effects(app, effects);
-  words.check();
   return command;
 }
 

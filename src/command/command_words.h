@@ -13,8 +13,8 @@ namespace onnxc {
 // An option whose value may be left out. Then the next word is not its value, unless it is a number and the option
 // takes one ("--bench 100").
 struct OptionalValue {
-  std::string_view option;  // "--bench"
-  std::string_view default_value;
+  std::string option;  // "--bench"
+  std::string default_value;
   bool takes_number = false;
 };
 
@@ -22,7 +22,7 @@ struct OptionalValue {
 // or by default ("--preset=monai"; of a list, such as "--target=hip", the value is one of its words), or one with any
 // file ("--profile=FILE").
 struct OptionEffect {
-  std::string_view option;
+  std::string option;
   std::vector<std::string_view> with = {};     // one of these; empty: whatever is given
   std::vector<std::string_view> without = {};  // none of these
 };

@@ -1,18 +1,15 @@
 #include "base/random_seed.h"
 
 #include <linux/random.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/number_text.h"
-
 namespace onnxc::runtime {
 
 void RandomSeed::set_up() {
-  if (const char* text = getenv("ONNXC_SEED"); text != nullptr && *text != 0) {
-    seed_ = static_cast<uint64_t>(take_number(text));
+  if (const EnvironmentNumber asked = asked_seed(); asked.is_legal) {
+    seed_ = static_cast<uint64_t>(asked.value);
     return;
   }
   if (syscall(SYS_getrandom, &seed_, sizeof seed_, GRND_NONBLOCK) == sizeof seed_) return;

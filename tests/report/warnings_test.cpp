@@ -67,5 +67,13 @@ TEST(EmptyWindows, NameTheNodeAndTheShapes) {
                                                  "larger than the input [1, 2, 2] with its padding"));
 }
 
+TEST(ListedWarnings, OfManyTheFirstAndTheirNumber) {
+  const std::vector<std::string> ten(10, "a"), eleven(11, "a"), twelve(12, "a");
+  EXPECT_EQ(listed_warnings(ten), ten);
+  EXPECT_EQ(listed_warnings(eleven).size(), 11u);
+  EXPECT_EQ(listed_warnings(eleven).back(), "and 1 more warning like these");
+  EXPECT_EQ(listed_warnings(twelve).back(), "and 2 more warnings like these");
+}
+
 }  // namespace
 }  // namespace onnxc

@@ -12,7 +12,9 @@ NO_CODE = re.compile(
 )
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 # The text before a brace that opens another thing than a function.
-OTHER = re.compile(r"^\s*(?:(?:inline\s+)?namespace|(?:template\s*<.*>\s*)?(?:class|struct|enum|union)|extern\b[^(]*$)\b")
+OTHER = re.compile(
+    r"^\s*(?:(?:inline\s+)?namespace|(?:template\s*<.*>\s*)?(?:class|struct|enum|union)|extern\b[^(]*$)\b"
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where the built commands are, and the simulated GPU's library."""
+"""The places of the built commands and of the simulated GPU's library."""
 
 import os
 from pathlib import Path

@@ -14,7 +14,7 @@ namespace onnxc {
 
 class OptionTable;
 
-// What an option takes, said by the calls that follow OptionTable::option.
+// An option of the table. The calls on it say what it takes.
 class OptionRow {
  public:
   OptionRow(OptionTable& table, CLI::Option* option) : table_(table), option_(option) {}

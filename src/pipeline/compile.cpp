@@ -92,7 +92,7 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
   }
 }
 
-// A compile: six stages, each of which reads what the ones before it have made.
+// A compile: six stages. Each reads what the ones before it have made.
 class Compilation {
  public:
   explicit Compilation(const CompileRequest& request)

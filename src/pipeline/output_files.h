@@ -1,4 +1,4 @@
-// The files that a compile writes, none of which may be one that it reads.
+// The files that a compile writes. It reads none of them.
 #pragma once
 
 #include "frontend/import.h"

@@ -1,4 +1,4 @@
-// What a compile says of its result: in the head of the source, and in a line for people.
+// The texts about a result: for the head of the source, and in a line for people.
 #pragma once
 
 #include <span>

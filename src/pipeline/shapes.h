@@ -1,4 +1,4 @@
-// The stage that infers shapes, and what --dump-shapes shows of them.
+// The stage that infers shapes, and the texts of --dump-shapes.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ Inference infer_shapes(PassRunner& passes, const ImportedModel& model);
 
 // As a table, as JSON, or into the file.
 void dump_shapes(const CompileRequest& request, const ImportedModel& model, const Inference& inference);
-// What differs from another model, whose shapes are inferred here as well.
+// The differences from another model, whose shapes are inferred here as well.
 void dump_difference(const CompileRequest& request, PassRunner& passes, const ImportedModel& model,
                      const ImportedModel& other);
 

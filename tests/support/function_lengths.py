@@ -26,7 +26,7 @@ class Function:
 
 
 def blanked(text: str) -> str:
-    """The text without what is no code; lines stay where they are."""
+    """The text with spaces in place of comments, literals and directives."""
     return DIRECTIVE.sub(_spaces, NO_CODE.sub(_spaces, text))
 
 

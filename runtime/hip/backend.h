@@ -2,9 +2,9 @@
 // compiled for a GPU links that runtime.
 #pragma once
 
+#include "base/array.h"
+#include "base/error_text.h"
 #include "hip/program.h"
-#include "host/array.h"
-#include "host/error_text.h"
 
 namespace onnxc::runtime {
 

@@ -3,12 +3,12 @@
 
 #include <optional>
 
+#include "base/memory_plan.h"
 #include "hip/backend.h"
 #include "hip/captured_graphs.h"
 #include "hip/current_device.h"
 #include "hip/device_module.h"
 #include "hip/host_staging.h"
-#include "host/memory_plan.h"
 
 namespace onnxc::runtime {
 

@@ -2,9 +2,9 @@
 // unloads them.
 #pragma once
 
+#include "base/array.h"
 #include "hip/hip_library.h"
 #include "hip/program.h"
-#include "host/array.h"
 
 namespace onnxc::runtime {
 

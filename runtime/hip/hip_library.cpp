@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/model.h"
+#include "base/model.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {

@@ -5,7 +5,7 @@
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 
-#include "host/error_text.h"
+#include "base/error_text.h"
 
 namespace onnxc::runtime {
 

@@ -2,7 +2,7 @@
 // code object. Generated code and runtime are always built together.
 #pragma once
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 

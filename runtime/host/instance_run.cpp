@@ -1,16 +1,13 @@
 // The calls on an instance: output dims, a run, and what hooks and tools ask in between.
-#include <errno.h>
 #include <string.h>
 
+#include "base/step_walk.h"
+#include "base/value_check.h"
 #include "hip/backend.h"
-#include "host/floating_point.h"
 #include "host/instance.h"
 #include "host/options.h"
-#include "host/step_walk.h"
-#include "host/value_check.h"
 #include "strings/string_values.h"
 #include "threads/shared_pool.h"
-#include "volume/volume_run.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -30,28 +27,6 @@ bool has_value_on_gpu(const onnxc_value* inputs, const onnxc_value* outputs) {
 }
 
 }  // namespace
-
-// A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
-// errno as they were.
-class Instance::Call {
- public:
-  explicit Call(Instance& instance) : instance_(instance), entered_(instance.in_call_.try_lock()) {
-    if (entered_) instance.error_.clear();
-  }
-  ~Call() {
-    if (entered_) instance_.in_call_.unlock();
-    errno = errno_;
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  bool entered() const { return entered_; }
-
- private:
-  Instance& instance_;
-  int errno_ = errno;
-  bool entered_;
-  DefaultFloatingPoint floating_point_;
-};
 
 onnxc_status Instance::output_dims(const int64_t* const* input_dims, int64_t* const* output_dims) {
   Call call(*this);
@@ -378,16 +353,6 @@ onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const
                            int32_t output_count, const onnxc_run_options* options) {
   Call call(*this);
   return call.entered() ? run_in_call(inputs, input_count, outputs, output_count, options) : ONNXC_BUSY;
-}
-
-onnxc_status Instance::volume_output_dims(const onnxc_volume* volume, int64_t* const* output_dims) {
-  Call call(*this);
-  return call.entered() ? VolumeRun(*this, error_).output_dims(volume, output_dims) : ONNXC_BUSY;
-}
-
-onnxc_status Instance::run_volume(const onnxc_volume* volume, onnxc_volume_result* result) {
-  Call call(*this);
-  return call.entered() ? VolumeRun(*this, error_).run(volume, result) : ONNXC_BUSY;
 }
 
 onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,

@@ -1,8 +1,8 @@
 // The model's facts about its steps, and about what they have written while a hook looks on.
+#include "base/value_check.h"
 #include "hip/backend.h"
 #include "host/copy_out.h"
 #include "host/instance.h"
-#include "host/value_check.h"
 #include "strings/string_values.h"
 
 namespace onnxc::runtime {

@@ -1,6 +1,6 @@
 #include "volume/window_values.h"
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 namespace {

@@ -191,7 +191,7 @@ const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 7,

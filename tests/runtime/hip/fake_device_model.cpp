@@ -83,7 +83,7 @@ const DeviceProgram whole = planned_for("gfx942", 304, reinterpret_cast<const un
 const DeviceProgram* const device_programs[] = {&narrow, &newer, &part, &whole};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = nullptr,
     .sizes = sizes,
     .buffer_count = 5,

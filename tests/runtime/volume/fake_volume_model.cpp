@@ -1,7 +1,7 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W]; y's first channel is x and its
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
+#include "base/model.h"
 #include "hip/backend.h"
-#include "host/model.h"
 #include "runtime/hip/fake_kernels.h"
 #include "runtime/hip/gpu_steps.h"
 
@@ -58,7 +58,7 @@ const BufferDescription buffers[] = {
 const char* const cpu_features[] = {"sse2", nullptr};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 3,

@@ -29,8 +29,7 @@ except ModuleNotFoundError as error:
 
 from onnxc.arguments import refused
 from onnxc.compiler import compile
-from onnxc.count_text import counted_are
-from onnxc.errors import CompileError, OnnxcError
+from onnxc.errors import CompileError, OnnxcError, counted_are
 from onnxc.session import Array, InferenceSession
 
 

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnxc import arguments
-from onnxc.count_text import counted
-from onnxc.errors import ArgumentError
+from onnxc.errors import ArgumentError, counted
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30

@@ -34,8 +34,7 @@ except ModuleNotFoundError as error:
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
-from onnxc.count_text import counted
-from onnxc.errors import OnnxcError
+from onnxc.errors import OnnxcError, counted
 from onnxc.graphs.float32 import has_narrow_types, in_float32
 from onnxc.input_files import check_outputs, files_of_model
 

@@ -76,10 +76,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def offers_of(text: str) -> list[Json]:
-    """What --dump-ir=choose_kernels prints, as --report has it; a cost as it is printed."""
+    """The lines of --dump-ir=choose_kernels, as --report has them; a cost as it is printed."""
     offers = []
     for line in text.splitlines():
-        if found := re.match(r"node '(\S+)' \((\w+)", line):
+        if found := re.match(r"node '(\S+)' \((?:\w+, in its )?(\w+)", line):
             node, operator = found.groups()
         elif found := re.match(r"  (.+?) +(\S+) -> (\S+) +(\S+)  (.+)$", line):
             kernel, reads, gives, cost, choice = found.groups()
@@ -98,8 +98,8 @@ def offers_of(text: str) -> list[Json]:
 
 
 def printed(cost: float | None) -> str | None:
-    """As the dump prints it: three digits."""
-    return None if cost is None else re.sub(r"\.?0+$", "", text) if "e" not in (text := f"{cost:.3g}") and "." in text else text
+    """As the dump prints it: three digits, by the rules that C++ and Python share."""
+    return None if cost is None else f"{cost:.3g}"
 
 
 def chosen_kernels(offers: list[Json]) -> dict[str, str | None]:

@@ -7,7 +7,6 @@
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
-#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -37,7 +36,7 @@ namespace {
 // A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
 constexpr int64_t results_a_unit = 16;
 
-// In microseconds, by the memory alone, for vectors of floats. A reduction reads each element again.
+// Microseconds, for vectors of floats that come from memory. A reduction reads each element again.
 LayoutCosts layout_costs(const machine::GpuMachine& gpu) {
   const double element = 1e6 * sizeof(float) / gpu.memory_bytes_a_second, vector = element * kernels::block_channels;
   return {.copy_to_rows = 2 * vector,
@@ -66,27 +65,16 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
   return fits && is_kernel_type(epilogue.value.dtype());
 }
 
-const machine::GpuMachine& row_of(const std::string& name) {
-  const machine::GpuMachine* const gpu = machine::find_gpu(name);
-  internal_check(gpu != nullptr, "a GPU that the command line knows");
-  return *gpu;
-}
-
-bool all_have_mfma(const std::vector<std::string>& gpus) {
-  return std::ranges::all_of(gpus, [](const std::string& name) { return row_of(name).has_mfma; });
-}
-
 }  // namespace
 
-Target hip_target(kernels::Products products, const std::vector<std::string>& gpus) {
-  const machine::GpuMachine& gpu = row_of(gpus.front());  // of static storage
+Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (all_have_mfma(gpus))
-    fusions.push_back({"attention", 3, [&gpu](const Program& program, std::span<const KernelCall* const> chain) {
+  if (gpu.has_mfma)
+    fusions.push_back({"attention", 3, [gpu](const Program& program, std::span<const KernelCall* const> chain) {
                          return attention_call(program, *chain[0], *chain[1], *chain[2], gpu);
                        }});
-  fusions.push_back({"normalized_product", 2, [&gpu](Program& program, std::span<const KernelCall* const> chain) {
+  fusions.push_back({"normalized_product", 2, [gpu](Program& program, std::span<const KernelCall* const> chain) {
                        return normalized_product_call(program, *chain[0], *chain[1], gpu);
                      }});
   return {.name = "the GPU",
@@ -95,7 +83,8 @@ Target hip_target(kernels::Products products, const std::vector<std::string>& gp
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
           .costs = layout_costs(gpu),
-          .offers = [products, &gpu](const Node& node, const Graph&) { return gather_offers(node, products, gpu); },
+          .weighs_definitions = false,  // the latency of a small nest is not counted
+          .offers = [products, gpu](const Node& node, const Graph&) { return gather_offers(node, products, gpu); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),
           .nests = {}};

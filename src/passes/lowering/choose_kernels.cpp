@@ -83,7 +83,9 @@ KernelChoices choose_kernels(const Graph& graph, const Target& target) {
     Offers& offers = result.nodes[node.get()].offers;
     offers = target.offers(*node, graph);
     DefinitionCost definition = definition_cost(*node, target, sizes);
+    const bool has_kernels = std::ranges::any_of(offers, [](const Offer& offer) { return offer.declined.empty(); });
     offers.push_back(definition_of(*node, offers, definition.cost));
+    if (has_kernels && !target.weighs_definitions) offers.back().declined = "a kernel supports it";
     check_offers(*node, offers);
     priced.push_back({node.get(), &offers, std::move(definition.loaded)});
   }
@@ -105,7 +107,7 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
   std::string text = fmt::format(
       "# each node: the kernels that offer to compute it, and its definition as loops; the layouts that they read and\n"
       "# give, and the cost for one image in {}, with 64 for each free dim of an input;\n"
-      "# - where it is not estimated: of those the first that fits is taken\n",
+      "# - if it is not estimated: of those the first that fits is taken\n",
       choices.cost_unit);
   for (const auto& node : graph.nodes()) {
     const bool is_in_blocks =

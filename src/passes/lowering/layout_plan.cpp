@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <span>
 
 #include "ops/op.h"
@@ -12,7 +11,7 @@ namespace onnxc {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Of a vector that nests write in blocks without having read any: it decides only between equal plans.
+// The price of writing blocks if none was read, in parts of a copy: it decides only between equal plans.
 constexpr double blocks_without_reason = 1e-4;
 
 bool takes_part(const Offer& offer) { return offer.declined.empty(); }
@@ -32,14 +31,15 @@ std::vector<bool> choices_of(TwoLabels::Variable variable) {
 }
 
 // Each once. A constant costs nothing in either layout: it is small, or packed.
-std::set<const Value*> with_layouts(std::span<Value* const> inputs) {
-  std::set<const Value*> result;
+std::vector<const Value*> with_layouts(std::span<Value* const> inputs) {
+  std::vector<const Value*> result;
   for (const Value* input : inputs)
-    if (has_blocks(input) && !input->constant) result.insert(input);
+    if (has_blocks(input) && !input->constant && std::ranges::find(result, input) == result.end())
+      result.push_back(input);
   return result;
 }
 
-std::set<const Value*> activations(const PricedNode& node) {
+std::vector<const Value*> activations(const PricedNode& node) {
   const std::span<Value* const> inputs = node.node->inputs;
   return with_layouts(inputs.first(std::min(node.offers->front().activations, inputs.size())));
 }
@@ -60,7 +60,7 @@ LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<Pri
                            [](const PlannedNode& node) { return std::ranges::any_of(*node.offers, deals_in_blocks); }))
     return;  // all labels are rows
   for (PlannedNode& node : nodes_) add_variables(node);
-  for (const auto& [value, planned] : values_) add_costs(planned);
+  for (const Value* value : in_order_) add_costs(values_.at(value));
   for (const PlannedNode& node : nodes_) node.has_kernels ? add_costs_of_kernels(node) : add_costs_of_loops(node);
 }
 
@@ -78,6 +78,7 @@ void LayoutPlan::add_value(const Value* value, UsualSizes& sizes) {
   for (size_t axis = 2; axis < shape.size(); ++axis) voxels *= sizes.of(shape[axis]);
   const double blocks = sizes.of(ceil_div(shape[1], target_.block_channels));
   const double full_blocks = sizes.of(shape[1]) / static_cast<double>(target_.block_channels);
+  in_order_.push_back(value);
   values_[value] = {.elements = sizes.of(shape[0]) * sizes.of(shape[1]) * voxels,
                     .padding = (blocks - full_blocks) * voxels,
                     .copy_to_rows = blocks * voxels * target_.costs.copy_to_rows,
@@ -96,7 +97,7 @@ void LayoutPlan::add_variables(PlannedNode& planned) {
 }
 
 void LayoutPlan::add_kernel_variables(PlannedNode& planned) {
-  const std::set<const Value*> inputs = activations(planned);
+  const std::vector<const Value*> inputs = activations(planned);
   const Value* const output = planned.node->outputs[0];
   const auto any_in_blocks = [&](LayoutDemand Offer::* demand) {
     return std::ranges::any_of(
@@ -143,7 +144,7 @@ void LayoutPlan::add_costs_of_kernels(const PlannedNode& planned) {
 
 void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
   const Node& node = *planned.node;
-  const std::set<const Value*> inputs = with_layouts(node.inputs);
+  const std::vector<const Value*> inputs = with_layouts(node.inputs);
   std::vector<const Value*> outputs;
   std::ranges::copy_if(node.outputs, std::back_inserter(outputs), has_blocks);
   for (const Value* input : inputs)

@@ -28,8 +28,8 @@ class LayoutPlan {
   void solve() { result_ = labels_.least(); }
 
   bool is_in_blocks(const Value& value) const;
-  // Of each offer for the node of that number, with the copies between its layouts and those that the plan has there;
-  // for one that takes no part in the choice infinity.
+  // The costs of each offer for the node of that number, with the copies between its layouts and those that the plan
+  // has there; infinity for one that takes no part in the choice.
   std::vector<double> plan_costs(size_t node) const;
 
  private:
@@ -57,11 +57,11 @@ class LayoutPlan {
   void add_costs_of_kernels(const PlannedNode& planned);
   void add_costs_of_loops(const PlannedNode& planned);
 
-  // Of copying all activations.
+  // The cost of copying all activations.
   double copies(const PlannedNode& planned, bool to_blocks) const;
-  // Of the definition reading an input in strides.
+  // The cost of reading an input of the definition in strides.
   double strided(const PlannedNode& planned, const Value& input) const;
-  // Of an offer, if the activations are read in one layout and the output is given in one; copies included.
+  // The cost of an offer between two layouts, that of the activations and that of the output; copies included.
   double cost_between(const PlannedNode& planned, const Offer& offer, bool reads_blocks, bool gives_blocks) const;
   double definition_between(const PlannedNode& planned, bool reads_blocks, bool gives_blocks) const;
 
@@ -69,6 +69,7 @@ class LayoutPlan {
   const Target& target_;
   std::vector<PlannedNode> nodes_;
   std::map<const Value*, PlannedValue> values_;  // that can be in blocks
+  std::vector<const Value*> in_order_;           // the same, so that the plan does not depend on addresses
   TwoLabels labels_;
   TwoLabels::Result result_ = {};
 };

@@ -7,7 +7,7 @@ namespace onnxc {
 namespace {
 
 constexpr size_t unreached = std::numeric_limits<size_t>::max();
-// Of the sum of all capacities: less than that is left only by rounding.
+// A capacity that is a smaller part of the sum of all is left only by rounding.
 constexpr double rounding = 1e-15;
 
 }  // namespace

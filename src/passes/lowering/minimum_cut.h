@@ -8,7 +8,7 @@ namespace onnxc {
 
 class MinimumCut {
  public:
-  // Of `count` nodes beside source and sink.
+  // A graph of `count` nodes beside source and sink.
   explicit MinimumCut(size_t count) : edges_(count + 2), source_(count), sink_(count + 1) {}
 
   // `capacity`: what a cut with `from` on the side of the source and `to` on that of the sink costs; not negative.

@@ -31,11 +31,11 @@ struct NestKernel {
   std::function<std::optional<KernelCall>(const Program&, const LoopNest&)> take;
 };
 
-// What is not a kernel costs, on the scale of Offer::cost.
+// Costs of all that is not a kernel, on the scale of Offer::cost.
 struct LayoutCosts {
-  // Of copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
+  // Copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
   double copy_to_rows = 0, copy_to_blocks = 0;
-  // Of loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
+  // In loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
   // reduction folds.
   double moved_vector = 0, weight_byte = 0, operation = 0, folded_element = 0;
 };
@@ -50,6 +50,8 @@ struct Target {
   int64_t parallel_results = 0;
   std::string cost_unit = {};  // of costs: "microseconds"
   LayoutCosts costs = {};
+  // Whether the cost of a definition can be held against those of kernels; else it is taken only if no kernel is.
+  bool weighs_definitions = true;
   // The kernels' offers for a node, each kernel asked once; empty if its definition is used.
   std::function<Offers(const Node&, const Graph&)> offers;
   // Whether the kernel can apply `epilogue`, in which accumulator 0 is the kernel's result, and store to `output`.

@@ -12,7 +12,7 @@ namespace {
 
 using PairCosts = TwoLabels::PairCosts;
 
-// By how much two equal labels cost more than two different ones.
+// The excess of what two equal labels cost over what two different ones cost.
 double excess_of_equal(const PairCosts& costs) { return costs[0][0] + costs[1][1] - costs[0][1] - costs[1][0]; }
 
 PairCosts flipped(const PairCosts& costs, bool first, bool second) {

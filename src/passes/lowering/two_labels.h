@@ -6,7 +6,7 @@
 // Exact: if flips make all pairs edges. They do for every chain and tree, and for every graph whose pairs all prefer
 // equal labels. Else a pair on a circle that no flip mends is made to cost as much as it prefers, so the result is an
 // upper bound; it is improved label by label until no single change lowers the true cost.
-// Of several results of the least cost it is the one with the most labels of 1 (of 0 for those that are flipped).
+// If several results have the least cost, it is the one with the most labels of 1 (of 0 for those that are flipped).
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class TwoLabels {
   void add_costs(Variable variable, double of_0, double of_1);
   void add_costs(Variable first, Variable second, const PairCosts& costs);
 
-  // Of labels for all variables, but for a constant.
+  // The cost of labels for all variables, but for a constant.
   double cost(const std::vector<bool>& labels) const;
 
   struct Result {

@@ -122,18 +122,20 @@ TEST(ChooseKernels, EachOfferIsExplained) {
     [pool] y = MaxPool <kernel_shape = [2, 2]> (b)
   })");
   expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
-              R"(# each node: the kernels that offer to compute it, the layouts that they read and give,
-# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;
-# - where it is not estimated: of those the first that fits is taken
-node 'conv' (Conv)
+              R"(# each node: the kernels that offer to compute it, and its definition as loops; the layouts that they read and
+# give, and the cost for one image in beans, with 64 for each free dim of an input;
+# - if it is not estimated: of those the first that fits is taken
+node 'conv' (Conv), in blocks
   slow                         blocks -> blocks        500  costs more
   fast                         blocks -> blocks        300  taken
   fastest                      blocks -> blocks        100  not exact
-  to rows                      blocks -> rows          650  blocks are wanted
-node 'neg' (Neg)
-  loops: no kernel supports it
+  to rows                      blocks -> rows          650  950 with copies
+  loops                           any -> any      1.52e+03  1.53e+03 with copies
+node 'neg' (Neg), in blocks
+  loops                           any -> any          67.5  taken
 node 'pool' (MaxPool)
-  pool                         blocks -> blocks          0  taken
+  pool                         blocks -> blocks        100  taken
+  loops                           any -> any           278  282 with copies
 )");
 }
 

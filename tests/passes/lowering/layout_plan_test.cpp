@@ -66,7 +66,7 @@ class Oracle {
 
   struct Plan {
     std::map<const Value*, bool> in_blocks;
-    // Of each node the offer, and the layout that it reads if it reads any.
+    // The offer of each node, and the layout that it reads if it reads any.
     std::map<const Node*, std::pair<const Offer*, bool>> taken;
   };
 

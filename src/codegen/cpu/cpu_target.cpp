@@ -5,7 +5,7 @@
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 #include "codegen/cpu/memory_bound/channel_shift.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
 #include "passes/lowering/usual_size.h"

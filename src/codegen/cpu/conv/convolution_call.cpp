@@ -1,6 +1,6 @@
 #include "codegen/cpu/conv/convolution_call.h"
 
-#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "codegen/cpu/memory_bound/pooling_row.h"
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 
 namespace onnxc {

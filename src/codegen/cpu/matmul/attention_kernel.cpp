@@ -4,8 +4,8 @@
 
 #include "codegen/call/kernel_call.h"
 #include "codegen/cpu/call/kernel_spec.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
-#include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
+#include "codegen/cpu/memory_bound/softmax_row.h"
 #include "ir/loops/rounding.h"
 #include "kernels/cpu/attention/attention_geometry.h"
 

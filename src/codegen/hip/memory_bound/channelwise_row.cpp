@@ -2,8 +2,8 @@
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/conv_kernel.h"
 #include "codegen/hip/gemm/gemm_choice.h"
+#include "codegen/hip/gemm/implicit_gemm_row.h"
 #include "kernels/hip/memory_bound/channelwise_geometry.h"
 
 namespace onnxc {

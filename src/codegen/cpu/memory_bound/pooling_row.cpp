@@ -1,4 +1,4 @@
-#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "codegen/cpu/memory_bound/pooling_row.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "codegen/hip/gemm/conv_kernel.h"
+#include "codegen/hip/gemm/implicit_gemm_row.h"
 
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"

@@ -1,4 +1,4 @@
-#include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "codegen/cpu/memory_bound/softmax_row.h"
 
 #include "codegen/call/kernel_call.h"
 #include "codegen/cpu/call/kernel_rows.h"

@@ -1,4 +1,4 @@
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 
 #include <algorithm>
 #include <span>

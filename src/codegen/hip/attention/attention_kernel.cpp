@@ -6,7 +6,7 @@
 #include "codegen/hip/attention/attention_choice.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_call.h"
-#include "codegen/hip/memory_bound/row_kernel.h"
+#include "codegen/hip/memory_bound/line_kernel.h"
 #include "ir/loops/rounding.h"
 #include "kernels/hip/attention/attention_geometry.h"
 

@@ -4,12 +4,15 @@
 #include <array>
 #include <optional>
 
-#include "ir/program/program.h"
+#include "codegen/cpu/call/kernel_spec.h"
 #include "ops/network/conv_spec.h"
 
 namespace onnxc {
 
-// The axes of a max pool without padding, dilation or overlap; nothing for any other call.
-std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call);
+class PoolCallSpec : public CpuKernelSpec {
+ public:
+  // The axes of a max pool of floats without padding, dilation or overlap; nothing for any other.
+  virtual std::optional<std::array<WindowAxis, 3>> separate_maximum_windows() const = 0;
+};
 
 }  // namespace onnxc

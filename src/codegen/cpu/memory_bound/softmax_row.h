@@ -1,11 +1,14 @@
 // Calls of softmax.h, as attention sees them. Their offer: kernel_rows.h.
 #pragma once
 
-#include "ir/program/program.h"
+#include "codegen/cpu/call/kernel_spec.h"
 
 namespace onnxc {
 
-// Whether a call is a Softmax (not a LogSoftmax) over the last axis.
-bool is_softmax_of_rows(const KernelCall& call);
+class SoftmaxCallSpec : public CpuKernelSpec {
+ public:
+  // Whether it is a Softmax (not a LogSoftmax) over the last axis.
+  virtual bool is_softmax_of_rows() const = 0;
+};
 
 }  // namespace onnxc

@@ -50,6 +50,7 @@ Target cpu_target(const CpuMachine& machine) {
           .machine = machine,
           .block_channels = machine.lanes(),
           .multiplies_integers = true,
+          .cost_unit = "vector multiply-adds at the peak rate",
           .copy_to_rows_cost = copy_to_rows_cost,
           .offers = [machine](const Node& node,
                               const Graph& graph) { return gather_offers(resolve(node, graph), machine); },

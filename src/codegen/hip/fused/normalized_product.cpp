@@ -1,9 +1,9 @@
 #include "codegen/hip/fused/normalized_product.h"
 
 #include "codegen/call/kernel_call.h"
-#include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/gemm_call.h"
-#include "codegen/hip/memory_bound/line_kernel.h"
+#include "codegen/call/typed_call.h"
+#include "codegen/hip/gemm/gemm_spec.h"
+#include "codegen/hip/memory_bound/line_spec.h"
 #include "ir/loops/rounding.h"
 #include "kernels/hip/memory_bound/line_geometry.h"
 
@@ -17,13 +17,12 @@ constexpr int64_t most_loads = 512;
 // elements again, of 16 bits, costs less than what a launch more does.
 constexpr int64_t few_steps = 4, most_elements = int64_t{1} << 24;
 
-// The common parts of both forms.
+// The common part of all forms.
+template <class NormalizedSpec>
 class NormalizedProductSpec : public HipKernelSpec {
  public:
-  NormalizedProductSpec(const KernelCall& product, std::shared_ptr<const HipKernelSpec> lines)
-      : product_(std::dynamic_pointer_cast<const HipKernelSpec>(product.spec)),
-        lines_(std::move(lines)),
-        plan_(gemm_plan_text(product)) {}
+  NormalizedProductSpec(std::shared_ptr<const GemmSpec> product, std::shared_ptr<const NormalizedSpec> lines)
+      : product_(std::move(product)), lines_(std::move(lines)), plan_(plan_text(product_->plan())) {}
 
   std::string describe() const override { return product_->describe() + ", normalized"; }
   bool accepts_views() const override { return lines_->accepts_views(); }
@@ -57,12 +56,13 @@ class NormalizedProductSpec : public HipKernelSpec {
                        c_type(program, call.output));
   }
 
-  std::shared_ptr<const HipKernelSpec> product_, lines_;
+  std::shared_ptr<const GemmSpec> product_;
+  std::shared_ptr<const NormalizedSpec> lines_;
   std::string plan_;
 };
 
 // The parts lie in the workspace.
-class NormalizedPartsSpec : public NormalizedProductSpec {
+class NormalizedPartsSpec : public NormalizedProductSpec<LineSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -75,7 +75,7 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
     return fmt::format("product_parts<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    const std::string plan = line_plan_text(*lines_, lines_of(call), program);
+    const std::string plan = lines_->plan_text_of(lines_of(call), program);
     return {{fmt::format("normalized_parts<{}>", plan), plan + ".blocks(arguments.call.lines.sizes)"}};
   }
   // The second kernel computes the product's elements.
@@ -86,7 +86,7 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
 };
 
 // The result of the product lies in the place of the normalised one, its moments in the workspace.
-class ProductMomentsSpec : public NormalizedProductSpec {
+class ProductMomentsSpec : public NormalizedProductSpec<LineChunkSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -99,7 +99,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
     return fmt::format("product_moments<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    return last_launches(*lines_, lines_of(call), program, "arguments.call.lines");
+    return lines_->last_launches(lines_of(call), program, "arguments.call.lines");
   }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return product_->coordinates(rank); }
 
@@ -108,7 +108,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
 };
 
 // The parts lie in the workspace, followed by the moments; their sum lies in the place of the normalised result.
-class MomentsOfPartsSpec : public NormalizedProductSpec {
+class MomentsOfPartsSpec : public NormalizedProductSpec<LineChunkSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -121,8 +121,8 @@ class MomentsOfPartsSpec : public NormalizedProductSpec {
     return fmt::format("product_parts<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    const std::string plan = line_plan_text(*lines_, lines_of(call), program);
-    std::vector<DeviceFunction> launches = last_launches(*lines_, lines_of(call), program, "arguments.call.lines");
+    const std::string plan = lines_->plan_text_of(lines_of(call), program);
+    std::vector<DeviceFunction> launches = lines_->last_launches(lines_of(call), program, "arguments.call.lines");
     launches.insert(launches.begin(), {fmt::format("moments_of_parts<{}>", plan),
                                        plan + ".part_blocks(arguments.call.lines.lines.sizes)"});
     return launches;
@@ -171,48 +171,78 @@ KernelCall joined(const KernelCall& product, const KernelCall& lines) {
   return call;
 }
 
-std::optional<KernelCall> sum_parts(Program& program, const KernelCall& product, const KernelCall& lines,
-                                    int64_t parts) {
-  KernelCall call = joined(product, lines);
-  if (std::shared_ptr<const HipKernelSpec> whole = lines_of_blocks(lines)) {
-    if (parts * held_elements(*whole) > most_loads) return std::nullopt;
-    call.workspace = program.add(buffer_of_parts(program, product, parts));
-    call.spec = std::make_shared<NormalizedPartsSpec>(product, std::move(whole));
-    return call;
-  }
+// A product that is computed in parts or not, at the sizes that are known.
+struct KnownProduct {
+  kernels::ConvSizes sizes;
+  int64_t parts;
+};
+std::optional<KnownProduct> known_product(const GemmSpec& product, const Program& program, const GpuMachine& gpu) {
+  const GemmSizes given = product.operation().sizes(program);
+  if (!given.are_known) return std::nullopt;
+  return KnownProduct{given.sizes, product.plan().parts(given.sizes, gpu)};
+}
+
+// The last of two kernels adds the parts of its lines, which it holds.
+std::optional<KernelCall> normalize_parts(Program& program, const TypedCall<GemmSpec>& product,
+                                          const TypedCall<LineSpec>& lines, const GpuMachine& gpu) {
+  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
+  if (!known || known->parts <= 1) return std::nullopt;
+  std::shared_ptr<const LineSpec> whole = lines.spec.with_line_a_block();
+  if (whole == nullptr || known->parts * whole->plan().held > most_loads) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
+  call.workspace = program.add(buffer_of_parts(program, product.call, known->parts));
+  call.spec = std::make_shared<NormalizedPartsSpec>(product.shared_spec(), std::move(whole));
+  return call;
+}
+
+std::optional<KernelCall> sum_parts(Program& program, const TypedCall<GemmSpec>& product,
+                                    const TypedCall<LineChunkSpec>& lines, int64_t parts) {
   // Room for the moments, which are fewer than the elements, as of one part more.
-  Buffer workspace = buffer_of_parts(program, product, parts + 1);
+  Buffer workspace = buffer_of_parts(program, product.call, parts + 1);
   const int64_t offset = elements_of(workspace) / (parts + 1) * parts;
-  std::shared_ptr<const HipKernelSpec> chunks = lines_of_chunks(lines, 0, offset);
-  if (chunks == nullptr || parts * held_elements(*chunks) > most_loads) return std::nullopt;
-  if (!may_normalize_in_place(program, product, lines)) return std::nullopt;
-  if (elements_of(program.buffer(*lines.workspace)) > offset / parts) return std::nullopt;
+  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(0, offset);
+  if (chunks == nullptr || parts * chunks->plan().held > most_loads) return std::nullopt;
+  if (!may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
+  if (elements_of(program.buffer(*lines.call.workspace)) > offset / parts) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
   call.workspace = program.add(std::move(workspace));
-  call.spec = std::make_shared<MomentsOfPartsSpec>(product, std::move(chunks));
+  call.spec = std::make_shared<MomentsOfPartsSpec>(product.shared_spec(), std::move(chunks));
+  return call;
+}
+
+// Lines in chunks after a product in parts, or in tiles that have the statistics of their voxels.
+std::optional<KernelCall> normalize_chunks(Program& program, const TypedCall<GemmSpec>& product,
+                                           const TypedCall<LineChunkSpec>& lines, const GpuMachine& gpu) {
+  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
+  if (!known) return std::nullopt;
+  if (known->parts > 1) return sum_parts(program, product, lines, known->parts);
+  const kernels::GemmPlan& plan = product.spec.plan();
+  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(plan.tile.rows, 0);
+  if (chunks == nullptr || !may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
+  if (!may_have_moments(plan, elements_of(program.buffer(product.call.output)))) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
+  Buffer moments = program.buffer(*lines.call.workspace);
+  moments.shape[1] =
+      kernels::divide_up(plan.grid(known->sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
+  call.workspace = program.add(std::move(moments));
+  call.spec = std::make_shared<ProductMomentsSpec>(product.shared_spec(), std::move(chunks));
   return call;
 }
 
 }  // namespace
 
-std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& lines,
-                                                  const machine::GpuMachine& gpu) {
-  const GemmOperation* const operation = find_gemm(product);
-  if (operation == nullptr) return std::nullopt;
-  const GemmSizes given = operation->sizes(program);
-  if (!given.are_known) return std::nullopt;
-  const kernels::GemmPlan& plan = chosen_plan(product);
-  const int64_t parts = plan.parts(given.sizes, gpu);
-  if (parts > 1) return sum_parts(program, product, lines, parts);
-  std::shared_ptr<const HipKernelSpec> chunks = lines_of_chunks(lines, plan.tile.rows, 0);
-  if (chunks == nullptr || !may_normalize_in_place(program, product, lines)) return std::nullopt;
-  if (!may_have_moments(plan, elements_of(program.buffer(product.output)))) return std::nullopt;
-  KernelCall call = joined(product, lines);
-  Buffer moments = program.buffer(*lines.workspace);
-  moments.shape[1] =
-      kernels::divide_up(plan.grid(given.sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
-  call.workspace = program.add(std::move(moments));
-  call.spec = std::make_shared<ProductMomentsSpec>(product, std::move(chunks));
-  return call;
+Fusion normalized_product_fusion(const GpuMachine& gpu) {
+  return fusion_of<GemmSpec, LineSpec>("normalized_product",
+                                       [gpu](Program& program, const auto& product, const auto& lines) {
+                                         return normalize_parts(program, product, lines, gpu);
+                                       });
+}
+
+Fusion chunked_product_fusion(const GpuMachine& gpu) {
+  return fusion_of<GemmSpec, LineChunkSpec>("chunked_product",
+                                            [gpu](Program& program, const auto& product, const auto& lines) {
+                                              return normalize_chunks(program, product, lines, gpu);
+                                            });
 }
 
 }  // namespace onnxc

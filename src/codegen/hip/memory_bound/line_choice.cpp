@@ -7,6 +7,7 @@ using kernels::block_channels;
 using kernels::divide_up;
 using kernels::larger;
 using kernels::LinePlan;
+using kernels::LineSizes;
 using kernels::nest_threads;
 using kernels::smaller;
 using machine::GpuMachine;
@@ -77,6 +78,13 @@ LinePlan blocked(const LineShape& shape) {
   return plan;
 }
 
+// Of a tensor that is read or stored so often.
+GpuEstimate traffic(const LineSizes& sizes, int64_t passes, int64_t element_size, const GpuMachine& gpu,
+                    double cache_cycles = 0) {
+  const int64_t elements = LinePlan::product(sizes, 0, LineSizes::most_axes);
+  return estimate_memory(elements * element_size * passes, gpu, cache_cycles);
+}
+
 }  // namespace
 
 LinePlan choose_lines(const LineShape& shape, const GpuMachine& gpu) {
@@ -108,6 +116,28 @@ LinePlan choose_chunks(const LineShape& shape, const GpuMachine& gpu) {
   // Each block puts all parts together: not more of them than its threads load at once.
   while (plan.held > 8 && tiles * chunks() < gpu.compute_units && chunks() <= plan.most_parts() / 2) plan.held /= 2;
   return plan;
+}
+
+GpuEstimate estimate_lines(const LinePlan& plan, const LineSizes& sizes, int64_t element_size, const GpuMachine& gpu) {
+  return traffic(sizes, plan.always_fits() ? 2 : 3, element_size, gpu);
+}
+
+double ChunkEstimate::microseconds() const {
+  const double folds = fold ? launch_microseconds + fold->microseconds : 0;
+  return statistics.microseconds + folds + launch_microseconds + normalized.microseconds;
+}
+
+ChunkEstimate estimate_chunks(const LinePlan& plan, const LineSizes& sizes, int64_t part_columns, int64_t common_lines,
+                              int64_t element_size, const GpuMachine& gpu) {
+  const int64_t parts = part_columns == 0 ? plan.parts(sizes) : divide_up(plan.line_columns(sizes), part_columns);
+  const bool are_folded = plan.moment_folds(sizes, larger(parts, 1), common_lines, gpu).parts > 0;
+  // Every block of the last kernel reads the statistics of all parts of its lines.
+  const double cycles = are_folded ? plan.moment_cycles(sizes, kernels::most_folds, kernels::folded_values, gpu)
+                                   : plan.moment_cycles(sizes, parts * common_lines, kernels::partial_values, gpu);
+  const int64_t statistics_bytes = plan.outer(sizes) * parts * kernels::partial_values * plan.lanes * 4;
+  return {traffic(sizes, 1, element_size, gpu),
+          are_folded ? std::optional(estimate_memory(statistics_bytes, gpu)) : std::nullopt,
+          traffic(sizes, 2, element_size, gpu, cycles)};
 }
 
 }  // namespace onnxc

@@ -1,6 +1,10 @@
-// How blocks of threads process normalised lines (kernels/hip/memory_bound/normalized_lines.h): one pure function.
+// How blocks of threads process normalised lines (kernels/hip/memory_bound/normalized_lines.h, normalized_chunks.h),
+// and the expected cost: pure functions.
 #pragma once
 
+#include <optional>
+
+#include "codegen/hip/gemm/gemm_choice.h"
 #include "kernels/hip/memory_bound/line_geometry.h"
 
 namespace onnxc {
@@ -27,5 +31,21 @@ kernels::LinePlan line_a_block(kernels::LinePlan plan);
 bool are_few_and_long(const LineShape& shape, const machine::GpuMachine& gpu);
 // The plan with one block for each chunk of such lines.
 kernels::LinePlan choose_chunks(const LineShape& shape, const machine::GpuMachine& gpu);
+
+// Of a launch: each element is read once or, in lines that a block does not hold, twice, and stored.
+GpuEstimate estimate_lines(const kernels::LinePlan& plan, const kernels::LineSizes& sizes, int64_t element_size,
+                           const GpuMachine& gpu);
+
+// Of the launches of lines in chunks.
+struct ChunkEstimate {
+  GpuEstimate statistics;           // of the parts
+  std::optional<GpuEstimate> fold;  // of many parts; nothing if they are not folded
+  GpuEstimate normalized;
+
+  double microseconds() const;  // of all of them, with what launches after the first cost
+};
+// `part_columns`: the elements of a part; 0: as many as the plan has. `common_lines`: with the same statistics.
+ChunkEstimate estimate_chunks(const kernels::LinePlan& plan, const kernels::LineSizes& sizes, int64_t part_columns,
+                              int64_t common_lines, int64_t element_size, const GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -7,10 +7,10 @@
 
 namespace onnxc {
 
-// Of products in parts whose lines a block holds: two launches (kernels/hip/fused/normalized_parts.h).
+// Supports products in parts whose lines a block holds: two launches (kernels/hip/fused/normalized_parts.h).
 Fusion normalized_product_fusion(const machine::GpuMachine& gpu);
-// Of lines that are normalised in chunks (kernels/hip/fused/product_moments.h; moments_of_parts.h for a product in
-// parts).
+// Supports lines that are normalised in chunks (kernels/hip/fused/product_moments.h; moments_of_parts.h for a product
+// in parts).
 Fusion chunked_product_fusion(const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -78,7 +78,7 @@ LinePlan blocked(const LineShape& shape) {
   return plan;
 }
 
-// Of a tensor that is read or stored so often.
+// A tensor is read or stored so often.
 GpuEstimate traffic(const LineSizes& sizes, int64_t passes, int64_t element_size, const GpuMachine& gpu,
                     double cache_cycles = 0) {
   const int64_t elements = LinePlan::product(sizes, 0, LineSizes::most_axes);

@@ -32,11 +32,11 @@ bool are_few_and_long(const LineShape& shape, const machine::GpuMachine& gpu);
 // The plan with one block for each chunk of such lines.
 kernels::LinePlan choose_chunks(const LineShape& shape, const machine::GpuMachine& gpu);
 
-// Of a launch: each element is read once or, in lines that a block does not hold, twice, and stored.
+// One launch: each element is read once or, in lines that a block does not hold, twice, and stored.
 GpuEstimate estimate_lines(const kernels::LinePlan& plan, const kernels::LineSizes& sizes, int64_t element_size,
                            const GpuMachine& gpu);
 
-// Of the launches of lines in chunks.
+// The launches of lines in chunks.
 struct ChunkEstimate {
   GpuEstimate statistics;           // of the parts
   std::optional<GpuEstimate> fold;  // of many parts; nothing if they are not folded

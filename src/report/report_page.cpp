@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "report/nodes.h"
@@ -57,19 +58,28 @@ void add_graph(Page& page, const Graph& graph) {
       graph_nodes(graph));
 }
 
+double largest_cost(const nlohmann::ordered_json& offers) {
+  double largest = 0;
+  for (const Json& offer : offers)
+    if (!offer.at("cost").is_null()) largest = std::max(largest, offer.at("cost").get<double>());
+  return largest;
+}
+
 void add_offers(Page& page, const std::string& where, const std::string& unit, const nlohmann::ordered_json& offers) {
+  const double scale = largest_cost(offers) >= 1e6 ? 1e6 : 1;
   std::vector<Json> rows;
   for (const Json& offer : offers)
     rows.push_back({offer.at("node"), offer.at("op_type"), offer.at("kernel"),
                     fmt::format("{} to {}", offer.at("reads").get<std::string>(), offer.at("gives").get<std::string>()),
-                    offer.at("cost"), offer.at("choice")});
+                    offer.at("cost").is_null() ? Json() : Json(offer.at("cost").get<double>() / scale),
+                    offer.at("choice")});
   if (rows.empty()) return;
   page.add_table(
       "Kernels that offer, on " + where,
-      fmt::format("The cost is that of one image, in {}, with 64 for each free dim of an input; copies between "
+      fmt::format("The cost is that of one image, in {}{}, with 64 for each free dim of an input; copies between "
                   "layouts are weighed with it. The last offer is the node's definition as loops. Without a "
                   "cost the first that fits is taken.",
-                  unit),
+                  scale > 1 ? "millions of " : "", unit),
       {{.name = "node"},
        {.name = "operator"},
        {.name = "kernel"},

@@ -1,11 +1,12 @@
 #include "codegen/cpu/cpu_target.h"
 
+#include "codegen/call/typed_call.h"
 #include "codegen/cpu/call/epilogue_printer.h"
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 #include "codegen/cpu/memory_bound/channel_shift.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
 #include "ops/network/normalization_spec.h"
@@ -17,12 +18,12 @@ namespace onnxc {
 namespace {
 
 // In vector multiply-adds at the peak rate, measured on Zen 5. Copies: of a vector in a small tensor 16 to 25, in a
-// large one up to 50; those to blocks take 0.6 to 0.85 of those to rows. A sum of products in loops takes as long
-// as 2.7 for each product, and 4 to 12 if each tests whether it is in the padding, which the definition does by further
-// operations.
+// large one up to 50; those to blocks take 0.6 to 0.85 of those to rows; the least copy takes as long as 4,000. An
+// operation that loops fold takes as long as 0.2 to 4, the most if they test whether a tap is in the padding.
 LayoutCosts layout_costs(const CpuMachine& machine) {
   return {.copy_to_rows = 35.0,
           .copy_to_blocks = 28.0,
+          .copy_step = 4000.0,
           .moved_vector = moved_vector_cost,
           .weight_byte = machine.convolution.weight_byte,
           .operation = 1.0,
@@ -59,7 +60,7 @@ CpuProblem resolve(const Node& node, const Graph& graph) {
 
 bool fits(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output,
           const machine::VectorUnit& vectors) {
-  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+  const auto* spec = spec_of<CpuKernelSpec>(call);
   internal_check(spec != nullptr, "a kernel of the CPU target");
   return fits_epilogue(program, epilogue, output, spec->epilogue_form(), vectors);
 }
@@ -75,7 +76,6 @@ Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
 }
 
 Target cpu_target(const CpuMachine& machine) {
-  using Chain = std::span<const KernelCall* const>;
   return {.name = "the CPU",
           .machine = machine,
           .block_channels = machine.lanes(),
@@ -87,12 +87,7 @@ Target cpu_target(const CpuMachine& machine) {
           .fits_epilogue = [vectors = machine.vectors](
                                const Program& program, const KernelCall& call, const Epilogue& epilogue,
                                BufferId output) { return fits(program, call, epilogue, output, vectors); },
-          .fusions = {{"pooled_convolution", 2,
-                       [](const Program&, Chain chain) { return pooled_convolution_call(*chain[0], *chain[1]); }},
-                      {"attention", 3,
-                       [vectors = machine.vectors](const Program& program, Chain chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2], vectors);
-                       }}},
+          .fusions = {pooled_convolution_fusion(), attention_fusion(machine.vectors)},
           .nests = {{"layout_copy",
                      [vectors = machine.vectors](const Program& program, const LoopNest& nest) {
                        return as_layout_copy(program, nest, vectors);

@@ -109,6 +109,9 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
       "# give, and the cost for one image in {}, with 64 for each free dim of an input;\n"
       "# - if it is not estimated: of those the first that fits is taken\n",
       choices.cost_unit);
+  size_t width = 28;
+  for (const auto& [node, choice] : choices.nodes)
+    for (const Offer& offer : choice.offers) width = std::max(width, offer.kernel.size());
   for (const auto& node : graph.nodes()) {
     const bool is_in_blocks =
         std::ranges::any_of(node->outputs, [&](const Value* output) { return choices.layouts.contains(output); });
@@ -117,8 +120,8 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
       text +=
-          fmt::format("  {:<28} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, name_of(offer.reads), name_of(offer.gives),
-                      offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
+          fmt::format("  {:<{}} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, width, name_of(offer.reads),
+                      name_of(offer.gives), offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
     }
   }
   return text;

@@ -44,13 +44,14 @@ struct Counts {
   std::map<BufferId, double> moved;  // elements loaded from and stored to each buffer
 };
 
-// Adds the loads of a scalar, and returns its operations.
+// Adds the loads of a scalar, and returns its operations on floats: others cost little beside them.
 double count(const Scalar& scalar, double rounds, const CountedProgram& counted, Counts& counts) {
   double operations = 0;
   if (!scalar) return 0;
   visit(scalar, [&](const ScalarNode& node) {
     if (node.op == ScalarOp::load) counts.moved[counted.storage(node.buffer)] += rounds;
-    if (!node.operands.empty()) ++operations;
+    const bool is_choice = node.op == ScalarOp::select || node.op == ScalarOp::cast || !is_floating(node.dtype);
+    if (!node.operands.empty() && !is_choice) ++operations;
   });
   return operations * rounds;
 }

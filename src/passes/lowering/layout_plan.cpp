@@ -78,11 +78,13 @@ void LayoutPlan::add_value(const Value* value, UsualSizes& sizes) {
   for (size_t axis = 2; axis < shape.size(); ++axis) voxels *= sizes.of(shape[axis]);
   const double blocks = sizes.of(ceil_div(shape[1], target_.block_channels));
   const double full_blocks = sizes.of(shape[1]) / static_cast<double>(target_.block_channels);
+  const LayoutCosts& costs = target_.costs;
   in_order_.push_back(value);
   values_[value] = {.elements = sizes.of(shape[0]) * sizes.of(shape[1]) * voxels,
                     .padding = (blocks - full_blocks) * voxels,
-                    .copy_to_rows = blocks * voxels * target_.costs.copy_to_rows,
-                    .copy_to_blocks = blocks * voxels * target_.costs.copy_to_blocks};
+                    .strides = blocks * voxels * std::max(costs.copy_to_rows, costs.copy_to_blocks),
+                    .copy_to_rows = blocks * voxels * costs.copy_to_rows + costs.copy_step,
+                    .copy_to_blocks = blocks * voxels * costs.copy_to_blocks + costs.copy_step};
 }
 
 void LayoutPlan::add_variables(PlannedNode& planned) {
@@ -174,8 +176,7 @@ double LayoutPlan::strided(const PlannedNode& planned, const Value& input) const
   const auto loaded = planned.loaded.find(&input);
   if (loaded == planned.loaded.end()) return 0;
   const PlannedValue& value = values_.at(&input);
-  return std::min(1.0, loaded->second / std::max(1.0, value.elements)) *
-         std::max(value.copy_to_rows, value.copy_to_blocks);
+  return std::min(1.0, loaded->second / std::max(1.0, value.elements)) * value.strides;
 }
 
 double LayoutPlan::cost_between(const PlannedNode& planned, const Offer& offer, bool reads_blocks,

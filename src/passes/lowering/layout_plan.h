@@ -41,6 +41,7 @@ class LayoutPlan {
     Variable given = {};                // the layout in which that kernel writes it
     std::vector<Variable> wanted = {};  // by the kernels that read it
     double elements = 0, padding = 0;   // padding of one image, in vectors
+    double strides = 0;                 // reading all of it in strides
     double copy_to_rows = 0, copy_to_blocks = 0;
 
     double copy(bool to_blocks) const { return to_blocks ? copy_to_blocks : copy_to_rows; }

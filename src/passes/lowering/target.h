@@ -35,6 +35,7 @@ struct NestKernel {
 struct LayoutCosts {
   // Copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
   double copy_to_rows = 0, copy_to_blocks = 0;
+  double copy_step = 0;  // each copy, whatever its size
   // In loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
   // reduction folds.
   double moved_vector = 0, weight_byte = 0, operation = 0, folded_element = 0;

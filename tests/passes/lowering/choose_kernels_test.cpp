@@ -25,7 +25,7 @@ Offer offer(std::string kernel, LayoutDemand reads, LayoutDemand gives, double c
 // costs 10.
 Target target_with(double cost_to_rows) {
   Target target = text_target();
-  target.cost_unit = "beans";
+  target.cost_unit = "cents";
   target.costs = {.copy_to_rows = 10, .copy_to_blocks = 10, .moved_vector = 1, .operation = 1, .folded_element = 1};
   target.offers = [cost_to_rows](const Node& node, const Graph&) {
     Offers offers;
@@ -121,9 +121,10 @@ TEST(ChooseKernels, EachOfferIsExplained) {
     [neg] b = Neg(a)
     [pool] y = MaxPool <kernel_shape = [2, 2]> (b)
   })");
-  expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
-              R"(# each node: the kernels that offer to compute it, and its definition as loops; the layouts that they read and
-# give, and the cost for one image in beans, with 64 for each free dim of an input;
+  expect_text(
+      to_string(*graph, choose_kernels(*graph, target_with(650))),
+      R"(# each node: the kernels that offer to compute it, and its definition as loops; the layouts that they read and
+# give, and the cost for one image in cents, with 64 for each free dim of an input;
 # - if it is not estimated: of those the first that fits is taken
 node 'conv' (Conv), in blocks
   slow                         blocks -> blocks        500  costs more

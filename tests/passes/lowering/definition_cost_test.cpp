@@ -20,7 +20,7 @@ struct Found {
   double loaded;  // of the first input
 };
 
-// Of the last node.
+// The cost of the last node.
 Found found(const std::string& text) {
   const auto graph = read_shaped_graph(text);
   UsualSizes sizes(*graph);
@@ -45,7 +45,7 @@ TEST(DefinitionCost, ADimThatOnlyARunKnowsCountsAs64) {
   EXPECT_EQ(found("(float[1, 8, 6, W] x) => (y) { y = Neg(x) }").cost, 8 * 6 * 64 * (2 + 1e8) / 4);
 }
 
-// A product and a sum for each tap; each element of x, which eight outputs read, counts once.
+// A product and a sum for each tap; each element of x, which four outputs read, counts once.
 TEST(DefinitionCost, ReductionsCountEachElementAndWeightsTheirBytes) {
   const Found conv = found("(float[1, 8, 6, 5] x) => (y) <float[4, 8, 1, 1] w> { y = Conv(x, w) }");
   EXPECT_EQ(conv.cost, (240 + 120) / 4 + 32 * 4 * 1e4 + 120 * 8 * 2 * 1e12);

@@ -24,8 +24,8 @@ struct ImageSize {
   }
 };
 
-// A vector that a memory-bound kernel or a loop nest reads or writes, in vector multiply-adds at the peak rate. On Zen 5
-// one from memory takes as long as 13, one from a cache as long as 2 to 5.
+// A vector that a memory-bound kernel or a loop nest reads or writes, in vector multiply-adds at the peak rate. On Zen
+// 5 one from memory takes as long as 13, one from a cache as long as 2 to 5.
 inline constexpr double moved_vector_cost = 10.0;
 
 // A node, with what several kernels ask of it resolved once.

@@ -31,7 +31,7 @@ struct ShownSteps {
 constinit ShownSteps shown = {};
 
 ShownSteps steps_to_show() {
-  if (model.cpu_program_count == 0) return {model.device_program->step_count, model.device_program->steps};
+  if (model.cpu_program_count == 0) return {model.device_programs[0]->step_count, model.device_programs[0]->steps};
   ErrorText error;
   const CpuProgram* const chosen = choose_cpu_program(error);
   const CpuProgram& program = chosen != nullptr ? *chosen : *model.cpu_programs[0];
@@ -198,7 +198,7 @@ onnxc_api make_table() {
       .onnxc_version = model.onnxc_version,
       .target = model.target,
       .information = model.information,
-      .weights_bytes = model.cpu_program_count > 0 ? model.weights_size : model.device_program->weights_size,
+      .weights_bytes = model.cpu_program_count > 0 ? model.weights_size : model.device_programs[0]->weights_size,
       .input_count = model.input_count,
       .output_count = model.output_count,
       .step_count = shown.count,

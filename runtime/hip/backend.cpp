@@ -7,6 +7,7 @@ namespace onnxc::runtime {
 
 const DeviceBackend hip_backend = {
     .create = DeviceInstance::create,
+    .program = [](const DeviceInstance* instance) -> const DeviceProgram& { return instance->module().program(); },
     .destroy = DeviceInstance::destroy,
     .plan = [](DeviceInstance* instance, int32_t level, const int64_t* symbols,
                ErrorText& error) { return instance->plan(level, symbols, error); },

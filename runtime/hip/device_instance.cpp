@@ -25,15 +25,17 @@ bool host_decides(const DeviceProgram& program) {
 
 }  // namespace
 
-DeviceInstance* DeviceInstance::create(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
-                                       ErrorText& error) {
+DeviceInstance* DeviceInstance::create(const DeviceOptions& options, onnxc_status& status, ErrorText& error) {
+  DeviceModule* const module = DeviceModule::acquire(options.device_index, status, error);
+  if (module == nullptr) return nullptr;
   void* memory = malloc(sizeof(DeviceInstance));
   if (memory == nullptr) {
+    DeviceModule::release(module);
     error.append("no memory for an instance");
     status = ONNXC_OUT_OF_MEMORY;
     return nullptr;
   }
-  auto* instance = new (memory) DeviceInstance(program);
+  auto* instance = new (memory) DeviceInstance(module);
   status = instance->set_up(options, error);
   if (status == ONNXC_OK) return instance;
   destroy(instance);
@@ -46,7 +48,6 @@ void DeviceInstance::destroy(DeviceInstance* instance) {
 }
 
 DeviceInstance::~DeviceInstance() {
-  if (module_ == nullptr) return;
   const HipLibrary& hip = module_->hip();
   {
     ErrorText unheard;
@@ -76,12 +77,8 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   poison_ = options.poison;
   host_decides_ = host_decides(program_);
   captures_graphs_ = options.captures_graphs && !host_decides_;
-  onnxc_status status;
-  module_ = DeviceModule::acquire(program_, options.device_index, status, error);
-  if (module_ == nullptr) return status;
   staging_.emplace(module_->hip());
-  status = make_streams(error);
-  if (status != ONNXC_OK) return status;
+  if (const onnxc_status status = make_streams(error); status != ONNXC_OK) return status;
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
       buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&

@@ -15,6 +15,7 @@ struct HipLibrary {
   decltype(&hipGetDeviceCount) get_device_count;
   decltype(&hipGetDevice) get_device;
   decltype(&hipSetDevice) set_device;
+  decltype(&hipDeviceGetAttribute) get_device_attribute;
   decltype(&hipModuleLoadData) module_load_data;
   decltype(&hipModuleUnload) module_unload;
   decltype(&hipModuleGetFunction) module_get_function;

@@ -125,6 +125,7 @@ class Instance {
   bool poison_ = false;
 
   DeviceInstance* device_ = nullptr;  // null on the CPU
+  const DeviceProgram* device_program_ = nullptr;
 
   int threads_ = 1;
   bool shares_pool_ = false;

@@ -326,12 +326,12 @@ onnxc_status Instance::run_on_device(const Values& values) {
     const auto& [run_values, instance] = *static_cast<Context*>(given);
     return instance.enter_level(step.bind, frame, level, run_values);
   };
-  const onnxc_status status = model.device_program->backend->run(device_, run, error_);
+  const onnxc_status status = model.device_backend->run(device_, run, error_);
   return status == ONNXC_STOPPED ? refuse(status, "stopped by the hook") : status;
 }
 
 int64_t Instance::working_bytes() const {
-  if (device_ != nullptr) return is_bound() ? model.device_program->backend->working_bytes(device_) : 0;
+  if (device_ != nullptr) return is_bound() ? model.device_backend->working_bytes(device_) : 0;
   int64_t bytes = 0;
   for (int32_t level = 0; level < model.level_count; ++level)
     if (levels_[level].known) bytes += levels_[level].planned_bytes;
@@ -339,7 +339,7 @@ int64_t Instance::working_bytes() const {
 }
 
 int64_t Instance::captured_graphs() const {
-  return device_ != nullptr ? model.device_program->backend->captured_graphs(device_) : 0;
+  return device_ != nullptr ? model.device_backend->captured_graphs(device_) : 0;
 }
 
 int64_t Instance::least_working_bytes() const {
@@ -397,7 +397,7 @@ void Instance::fail(const Frame& frame, const char* text) {
 // Whether the sizes that a step works with are known.
 bool Instance::is_laid_out(int32_t step) const {
   const int32_t level =
-      device_ != nullptr ? level_of_step(model.device_program->steps, step) : level_of_step(program_.steps, step);
+      device_ != nullptr ? level_of_step(device_program_->steps, step) : level_of_step(program_.steps, step);
   return levels_[level].known;
 }
 

@@ -65,7 +65,7 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
-  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program == nullptr)) {
+  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program_count == 0)) {
     error.append(
         "this model was compiled for '%s' and has no code for a GPU; compile it with --target hip (or cpu,hip) to run "
         "it on one",

@@ -5,7 +5,7 @@
 namespace onnxc::runtime {
 namespace {
 
-const DeviceBackend& backend() { return *model.device_program->backend; }
+const DeviceBackend& backend() { return *model.device_backend; }
 
 bool has_host_memory(const WindowBuffer& buffer, bool is_on_device) {
   return buffer.use == WindowUse::sent || buffer.use == WindowUse::fetched ||

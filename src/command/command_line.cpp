@@ -65,15 +65,19 @@ const CLI::Validator size_in_bytes(
 
 std::vector<std::string> gpu_names() {
   std::vector<std::string> names;
-  for (const machine::GpuMachine& gpu : machine::gpu_machines) names.emplace_back(gpu.name);
+  for (const machine::GpuMachine& gpu : machine::gpu_machines) {
+    if (machine::is_default_card(gpu)) names.emplace_back(gpu.architecture);
+    names.emplace_back(gpu.name);
+  }
   return names;
 }
 
 void check_gpus(const Options& options) {
   std::set<std::string> seen;
   for (const std::string& gpu : options.gpus) {
-    if (!seen.insert(gpu).second) throw UsageError("--gpu-arch names " + gpu + " twice");
-    if (options.fp32 == "xf32" && !machine::find_gpu(gpu)->has_xf32)
+    const machine::GpuMachine& row = *machine::find_gpu(gpu);
+    if (!seen.insert(row.name).second) throw UsageError("--gpu-arch names " + gpu + " twice");
+    if (options.fp32 == "xf32" && !row.has_xf32)
       throw UsageError("--fp32 xf32: " + gpu + " has no such products; give --fp32 bf16x3, or leave it out");
   }
 }
@@ -127,7 +131,8 @@ struct Words {
     table
         .option(
             "--gpu-arch", options.gpus,
-            "GPU architectures of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100; one or several, with commas")
+            "GPUs of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100, or a card: mi300x, mi300x-cpx, mi300a, "
+            "mi250x, mi355x, rx7900xtx; one or several, with commas")
         .one_of(gpu_names())
         .with_commas()
         .with({"--target=hip"})

@@ -163,26 +163,29 @@ class Compilation {
 
   void emit() {
     const std::string described = describe(options_, machines_);
-    std::optional<EmittedDevice> device;
-    if (programs_.gpu) device = emit_device(described);
+    std::vector<EmittedDevice> devices;
+    if (!programs_.gpus.empty()) devices = emit_devices(described);
     if (last_ == Stage::emit) return report_->add_kernels(kernels_, {});  // only planned
     const CpuMachine& machine = machines_.front();
     passes_.time("emit", [&] {
       emitted_ = emit_model(programs_.bound(), {machine, model_.facts.sha256, described, build_lines(machine),
-                                                std::move(device), programs_.cpu.has_value(), programs_.variants});
+                                                std::move(devices), programs_.cpu.has_value(), programs_.variants});
     });
   }
 
-  EmittedDevice emit_device(const std::string& described) {
-    EmittedDevice device;
-    const auto& machine = std::get<machine::GpuMachine>(targets_.back().machine);
+  // The report tells of the first.
+  std::vector<EmittedDevice> emit_devices(const std::string& described) {
+    std::vector<EmittedDevice> devices;
     passes_.time("emit for hip", [&] {
-      device = emit_hip(*programs_.gpu,
-                        {machine, options_.gpus, model_.facts.sha256, described, device_build_lines(options_.gpus)});
+      for (const auto& [gpu, program] : programs_.gpus) {
+        const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size());
+        const std::vector<std::string> lines = device_build_lines(gpu.architecture, suffixes.source, suffixes.code);
+        devices.push_back(emit_hip(program, {gpu, model_.facts.sha256, described, lines, devices}));
+      }
     });
-    report_->add_gpu(fmt::format("{}", fmt::join(options_.gpus, ",")), *programs_.gpu);
-    kernels_ = device.kernels;
-    return device;
+    report_->add_gpu(options_.gpus.front(), programs_.gpus.front().program);
+    kernels_ = devices.front().kernels;
+    return devices;
   }
 
   void build() {
@@ -226,7 +229,7 @@ class Compilation {
   std::vector<Target> targets_;
   Programs programs_;
   EmittedModel emitted_;
-  std::vector<DeviceKernel> kernels_;  // of the GPU
+  std::vector<DeviceKernel> kernels_;  // of the first GPU
 };
 
 }  // namespace

@@ -1,8 +1,26 @@
 #include "pipeline/output_files.h"
 
+#include <string>
+#include <vector>
+
+#include "pipeline/programs.h"
 #include "toolchain/toolchain.h"
 
 namespace onnxc {
+namespace {
+
+std::vector<std::string> suffixes_of_sources(const Options& options) {
+  std::vector<std::string> suffixes(std::begin(source_suffixes), std::end(source_suffixes));
+  if (!options.for_gpu()) return suffixes;
+  const std::vector<machine::GpuMachine> gpus = gpus_of(options);
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const DeviceSuffixes device = device_suffixes(gpus[i], i);
+    suffixes.insert(suffixes.end(), {device.source, device.weights});
+  }
+  return suffixes;
+}
+
+}  // namespace
 
 OutputFiles::OutputFiles(const CompileRequest& request) : options_(request.options) {
   if (!request.model_bytes) inputs_.add("MODEL", options_.model);
@@ -21,7 +39,8 @@ void OutputFiles::check() const {
   if (options_.output.empty()) return;
   check("-o", options_.output);
   if (options_.emit != Emit::source) return;
-  for (const char* suffix : source_suffixes) inputs_.check_output("-o", options_.output.string() + suffix);
+  for (const std::string& suffix : suffixes_of_sources(options_))
+    inputs_.check_output("-o", options_.output.string() + suffix);
 }
 
 void OutputFiles::check(const char* option, const std::filesystem::path& output) const {

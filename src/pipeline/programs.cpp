@@ -5,6 +5,7 @@
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/hip_target.h"
 #include "ir/node_pattern.h"
+#include "machine/gpu_machines.h"
 #include "passes/graph/reduce_precision.h"
 #include "passes/lowering/lower.h"
 #include "support/diagnostics.h"
@@ -49,11 +50,11 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   return program;
 }
 
-// The runtime counts the levels of a model once, for its CPUs and its GPU.
+// The runtime counts the levels of a model once, for its CPUs and its GPUs.
 void check_levels(const Programs& programs) {
-  if (!programs.cpu || !programs.gpu) return;
   const auto levels = [](const Program& program) { return std::ranges::count_if(program.steps, begins_level); };
-  internal_check(levels(*programs.cpu) == levels(*programs.gpu), "as many levels on the GPU as on the CPU");
+  for (const GpuVariant& gpu : programs.gpus)
+    internal_check(levels(gpu.program) == levels(programs.bound()), "as many levels on each GPU as on the CPU");
 }
 
 }  // namespace
@@ -62,10 +63,18 @@ std::vector<CpuMachine> machines_of(const Options& options, const Graph& graph) 
   return resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
 }
 
+std::vector<machine::GpuMachine> gpus_of(const Options& options) {
+  std::vector<machine::GpuMachine> gpus;
+  for (const std::string& name : options.gpus) gpus.push_back(*machine::find_gpu(name));
+  return gpus;
+}
+
 std::vector<Target> targets_of(const Options& options, std::span<const CpuMachine> machines) {
   std::vector<Target> targets;
   if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
-  if (options.for_gpu()) targets.push_back(hip_target(float32_products(options.fp32), options.gpus));
+  if (options.for_gpu())
+    for (const machine::GpuMachine& gpu : gpus_of(options))
+      targets.push_back(hip_target(float32_products(options.fp32), gpu));
   return targets;
 }
 
@@ -88,8 +97,9 @@ Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& 
       programs.variants.push_back({*cpu, lowered(nullptr)});
     else if (cpu != nullptr)
       programs.cpu = lowered(&report);
-    else if (options.emit != Emit::ir || !programs.cpu)
-      programs.gpu = lowered(&report);
+    else if (options.emit != Emit::ir || (!programs.cpu && programs.gpus.empty()))
+      programs.gpus.push_back(
+          {std::get<machine::GpuMachine>(target.machine), lowered(programs.gpus.empty() ? &report : nullptr)});
   }
   check_levels(programs);
   return programs;

@@ -32,7 +32,7 @@ std::string of_rule(const SizeLine& line) {
 std::string of_guard(const Guard& guard) {
   const auto& [fixed, free] =
       guard.left.constant() ? std::tie(guard.left, guard.right) : std::tie(guard.right, guard.left);
-  return baked(fmt::format("{} must be {}", free.to_string(), fixed.to_string()), guard.reason);
+  return baked(fmt::format("{} must be {}", short_text(free), short_text(fixed)), guard.reason);
 }
 
 // Equal to 0 are the rules that sizes must be multiples, or equal to each other.
@@ -65,7 +65,7 @@ std::vector<std::string> empty_windows(const Graph& graph) {
     if (std::ranges::any_of(output, is_empty) && std::ranges::none_of(input, is_empty))
       warnings.push_back(
           fmt::format("{}: its output {} is empty, as the kernel is larger than the input {} with its padding",
-                      node->describe(), to_string(output), to_string(input)));
+                      node->describe(), short_text(output), short_text(input)));
   }
   return warnings;
 }

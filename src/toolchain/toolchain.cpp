@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <list>
 
-#include "machine/gpu_machine.h"
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/parallel.h"
 #include "support/processes/subprocess.h"
@@ -46,27 +46,7 @@ class Build {
     compile_parts(source, model_.parts, options_.machine);
     for (const EmittedSource& variant : model_.variants) compile_variant(variant);
     add_data("onnxc_model_weights", model_.weights);
-    if (model_.device) {
-      write_file(path("device.hip"), model_.device->source);
-      const DeviceToolchain device = find_device_toolchain(options_.compiler);
-      for (const std::string& gpu : model_.device->gpus) {
-        check_compiles_for(gpu, device.compiler);
-        commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
-                                                   parts_.include_folders, path("device.hip").string(),
-                                                   path(device_code_file("device", gpu)).string()));
-        // Only the first GPU, since one report has one set of registers.
-        if (options_.reports_kernels && gpu == model_.device->gpus.front())
-          commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
-      }
-      add_data("onnxc_device_weights", model_.device->weights);
-    }
-    if (model_.device) {
-      said_ = fmt::format("{}", fmt::join(run_all(), ""));
-      commands_.clear();
-      // The code objects are data of the host's file.
-      for (const std::string& gpu : model_.device->gpus)
-        add_assembly(device_code_symbol(gpu), path(device_code_file("device", gpu)));
-    }
+    if (!model_.devices.empty()) compile_devices();
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
     // its inputs. Zig does not show it.
     if (options_.compiler.is_zig()) {
@@ -82,6 +62,30 @@ class Build {
     said_ += fmt::format("{}", fmt::join(said, ""));
   }
 
+  void compile_devices() {
+    const DeviceToolchain toolchain = find_device_toolchain(options_.compiler);
+    for (size_t i = 0; i < model_.devices.size(); ++i) {
+      const EmittedDevice& device = model_.devices[i];
+      const std::string architecture = device.machine.architecture;
+      const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+      write_file(path("model" + suffixes.source), device.source);
+      check_compiles_for(architecture, toolchain.compiler);
+      commands_.push_back(device_compile_command(
+          toolchain.compiler, architecture, device_libraries(toolchain, architecture), parts_.include_folders,
+          path("model" + suffixes.source).string(), path("model" + suffixes.code).string()));
+      // Only of the first GPU, as the report is.
+      if (options_.reports_kernels && i == 0) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      if (device.has_own_weights) add_data(device.weights_symbol, device.weights);
+    }
+    said_ = fmt::format("{}", fmt::join(run_all(), ""));
+    commands_.clear();
+    // The code objects are data of the host's file.
+    for (size_t i = 0; i < model_.devices.size(); ++i) {
+      const machine::GpuMachine& gpu = model_.devices[i].machine;
+      add_assembly(device_code_symbol(gpu), path("model" + device_suffixes(gpu, i).code));
+    }
+  }
+
   // The link command's output until that has its final name.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared) const {
@@ -94,7 +98,7 @@ class Build {
 
   // Clang 19 knows all but the newest.
   void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
-    if (gpu == machine::default_gpu.name) return;
+    if (gpu == machine::default_gpu.architecture) return;
     std::vector<std::string> command = compiler.command;
     command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
                                    "/dev/null", "-o", path("nothing.o").string()});
@@ -212,18 +216,29 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
   return Build(model, options).run(false, output);
 }
 
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index) {
+  const std::string stem = index == 0 ? ".device" : fmt::format(".device{}", index);
+  const char* const name = machine::is_default_card(gpu) ? gpu.architecture : gpu.name;
+  return {stem + ".hip", stem + ".weights", fmt::format(".{}.co", name)};
+}
+
 void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
   std::string data = data_assembly("onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
-  const auto open = [&](const char* suffix) -> OutputFile& { return files.emplace_back(output.string() + suffix); };
+  const auto open = [&](const std::string& suffix) -> OutputFile& {
+    return files.emplace_back(output.string() + suffix);
+  };
   model.weights.write(open(".weights"));
-  if (model.device) {
-    open(".device.hip").write(model.device->source);
-    model.device->weights.write(open(".device.weights"));
-    data += data_assembly("onnxc_device_weights", name + ".device.weights");
-    for (const std::string& gpu : model.device->gpus)
-      data += data_assembly(device_code_symbol(gpu), device_code_file(name, gpu));
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    const EmittedDevice& device = model.devices[i];
+    const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+    open(suffixes.source).write(device.source);
+    if (device.has_own_weights) {
+      device.weights.write(open(suffixes.weights));
+      data += data_assembly(device.weights_symbol, name + suffixes.weights);
+    }
+    data += data_assembly(device_code_symbol(device.machine), name + suffixes.code);
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -35,10 +35,15 @@ std::string build_shared_object(const EmittedModel& model, const ToolchainOption
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options,
                          const std::filesystem::path& output);
 
-// `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
-// output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the
-// source's header.
-inline constexpr const char* source_suffixes[] = {"", ".weights", ".device.hip", ".device.weights", ".data.s"};
+// `output` is the source; the weights stand beside it as output + ".weights", and of each GPU its code and, if it has
+// weights of its own, these (device_suffixes). output + ".data.s" makes objects of what is data; how all of it is built
+// is said in the source's header.
+inline constexpr const char* source_suffixes[] = {"", ".weights", ".data.s"};
+struct DeviceSuffixes {
+  std::string source, weights, code;
+};
+// ".device.hip", ".device.weights" and ".gfx942.co"; of a further GPU ".device1.hip" and so on.
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index);
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

@@ -38,7 +38,7 @@ TEST(PassTable, APassRunsForTargetsThatHaveWhatItNeeds) {
 TEST(PassTable, ATargetOwnsItsMachine) {
   const Target cpu = cpu_target(*find_cpu_machine("x86-64-v3")), gpu = hip_target();
   EXPECT_EQ(std::get<CpuMachine>(cpu.machine).march, "x86-64-v3");
-  EXPECT_STREQ(std::get<machine::GpuMachine>(gpu.machine).name, "gfx942");
+  EXPECT_STREQ(std::get<machine::GpuMachine>(gpu.machine).name, "mi300x");
   EXPECT_EQ(gpu.parallel_results, 16 * 304);
 }
 

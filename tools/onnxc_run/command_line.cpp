@@ -215,8 +215,8 @@ struct Words {
   void add_machine(OptionTable& table) {
     table
         .option("--threads", options.threads,
-                "number of threads (default: as many as the CPUs that the process may use)")
-        .between(1, 1024);
+                "number of threads (default, as 0 and -1: as many as the CPUs that the process may use)")
+        .between(-1, 1024);
     table.option("--device", device, "device to run on: cpu, hip, or hip:N, the GPU of number N, from 0").word("NAME");
     table.flag("--hip-graph", options.hip_graph,
                "launch the kernels of a run as one HIP graph, if no size or condition depends on the data");
@@ -230,6 +230,7 @@ struct Words {
     for (const std::string& text : absolute)
       parse_tolerance("--atol", text, options.tolerance.absolute, options.tolerance.absolute_by_name);
     options.device = parse_device(device);
+    options.threads = std::max(options.threads, 0);
     if (options.profile == on_standard_output) options.profile = "";
     if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 
 #include "codegen/cpu/step_printer.h"
@@ -67,11 +68,7 @@ class Emitter {
       headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
     headers.push_back("base/step.h");
     for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
-    if (options_.device && cpu_ == 0) {
-      writer_.line("#include \"hip/backend.h\"");
-      for (const std::string& header : options_.device->host_headers)
-        writer_.line(fmt::format("#include \"{}\"", header));
-    }
+    if (cpu_ == 0) print_device_headers();
     for (const std::string& header : steps.headers) writer_.line(fmt::format("#include \"{}\"", header));
     writer_.line("");
     if (has_parts) print_part_macro();
@@ -81,11 +78,21 @@ class Emitter {
     writer_.line("");
   }
 
+  void print_device_headers() {
+    if (options_.devices.empty()) return;
+    std::set<std::string> headers;
+    for (const EmittedDevice& device : options_.devices)
+      headers.insert(device.host_headers.begin(), device.host_headers.end());
+    writer_.line("#include \"hip/backend.h\"");
+    for (const std::string& header : headers) writer_.line(fmt::format("#include \"{}\"", header));
+  }
+
   void print_build_lines() {
     writer_.line(
         "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
         "installed under:");
-    if (options_.device) writer_.line("//   (first its code objects, as $SOURCE.device.hip says)");
+    if (!options_.devices.empty())
+      writer_.line("//   (first the code object of each $SOURCE.device*.hip, as its head says)");
     for (const std::string& line : options_.build_lines) writer_.line("//   " + line);
   }
 
@@ -145,7 +152,14 @@ class Emitter {
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("char* const", "symbol_names", symbol_names());
-    if (options_.device) writer_.append(options_.device->host + "\n");
+    for (const EmittedDevice& device : options_.devices) writer_.append(device.host + "\n");
+    if (!options_.devices.empty()) print_device_programs();
+  }
+
+  void print_device_programs() {
+    std::vector<std::string> programs;
+    for (const EmittedDevice& device : options_.devices) programs.push_back("&" + device.program);
+    writer_.array("DeviceProgram* const", "device_programs", programs);
   }
 
   void print_tensors(const std::string& name, const std::vector<BufferId>& ids) {
@@ -163,8 +177,7 @@ class Emitter {
 
   std::string target() const {
     std::vector<std::string> targets;
-    if (options_.device)
-      for (const std::string& gpu : options_.device->gpus) targets.push_back("hip " + gpu);
+    for (const EmittedDevice& device : options_.devices) targets.push_back(target_text(device.machine));
     if (options_.has_cpu_code) targets.push_back("cpu " + options_.machine.march);
     for (const CpuVariant& variant : options_.variants) targets.push_back("cpu " + variant.machine.march);
     return fmt::format("{}", fmt::join(targets, ", "));
@@ -234,7 +247,10 @@ class Emitter {
     field("weights", "onnxc_model_weights");
     print_strings();
     field("weights_size", std::to_string(weights_.size()));
-    if (options_.device) field("device_program", "&device_program");
+    if (options_.devices.empty()) return;
+    field("device_programs", "device_programs");
+    field("device_program_count", std::to_string(options_.devices.size()));
+    field("device_backend", "&hip_backend");
   }
 
   const Program& program_;
@@ -261,7 +277,7 @@ EmittedModel emit_model(const Program& program, EmitOptions options) {
   EmittedSource own = first.run();
   model.source = std::move(own.text);
   model.parts = own.parts;
-  model.device = std::move(options.device);
+  model.devices = std::move(options.devices);
   return model;
 }
 

@@ -2,7 +2,6 @@
 // further CPU.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ struct EmitOptions {
   std::string model_hash;                     // of the ONNX file
   std::string options;                        // how onnxc was called, as far as it shapes the result
   std::vector<std::string> build_lines;       // how a person builds model.so, for the head of the source
-  std::optional<EmittedDevice> device = {};   // the same model for a GPU, if it is to be part of the file
+  std::vector<EmittedDevice> devices = {};    // the same model for GPUs, which become parts of the file
   bool has_cpu_code = true;                   // else only the GPU runs the model
   std::span<const CpuVariant> variants = {};  // for CPUs that have what `machine` has and more, the most capable last
 };
@@ -40,7 +39,7 @@ struct EmittedSource {
 struct EmittedModel {
   std::string source;  // one C++ file
   WeightBytes weights;
-  std::optional<EmittedDevice> device;  // whose host part `source` holds
+  std::vector<EmittedDevice> devices;  // for a GPU each; `source` holds their host parts
   // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
   int parts = 1;
   // The same model for further CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no function of

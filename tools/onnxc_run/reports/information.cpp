@@ -48,7 +48,7 @@ std::string to_text(const char* role, const onnxc_value_info& value) {
   return fmt::format("  {:<7} {:<24} {} [{}]\n", role, printable(value.name), info(dtype_of(value)).name, dims);
 }
 
-// Null if the machine has none of its CPUs, or the model is older than the question.
+// Null if the machine runs no CPU code of the model, or the model is older than the question.
 const char* march_here(const onnxc_api& api) {
   return api.table_size > offsetof(onnxc_api, cpu_march) ? api.cpu_march() : nullptr;
 }

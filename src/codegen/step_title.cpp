@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/call/typed_call.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/host/step_flow.h"
 
@@ -16,7 +17,7 @@ std::string usual_arithmetic(DType input, const CpuKernelSpec& spec) {
 
 std::string title(const Program& program, const KernelCall& call) {
   const std::string description = call.spec->describe();
-  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+  const auto* spec = spec_of<CpuKernelSpec>(call);
   if (spec == nullptr) return description;
   std::vector<BufferId> operands = call.inputs;
   operands.push_back(call.output);

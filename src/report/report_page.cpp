@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "report/nodes.h"
@@ -57,7 +58,15 @@ void add_graph(Page& page, const Graph& graph) {
       graph_nodes(graph));
 }
 
+double largest_cost(const KernelChoices& choices) {
+  double largest = 0;
+  for (const auto& [node, choice] : choices.nodes)
+    for (const Offer& offer : choice.offers) largest = std::max(largest, offer.cost.value_or(0));
+  return largest;
+}
+
 void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices) {
+  const double scale = largest_cost(choices) >= 1e6 ? 1e6 : 1;
   std::vector<Json> rows;
   for (const auto& node : graph.nodes()) {
     const auto found = choices.nodes.find(node.get());
@@ -67,14 +76,16 @@ void add_offers(Page& page, const std::string& where, const Graph& graph, const 
       const Offer& offer = choice.offers[i];
       rows.push_back({node->origin.name, node->origin.type, offer.kernel,
                       fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)),
-                      offer.cost ? Json(*offer.cost * 1e-6) : Json(), verdict(choice, i)});
+                      offer.cost ? Json(*offer.cost / scale) : Json(), verdict(choice, i)});
     }
   }
   if (rows.empty()) return;
   page.add_table(
       "Kernels that offer, on " + where,
-      "The cost is that of one image, in millions of vector multiply-adds at the peak rate, with 64 for each free dim "
-      "of an input; copies between layouts are weighed with it. Without a cost the first that fits is taken.",
+      fmt::format(
+          "The cost is that of one image, in {}{}, with 64 for each free dim of an input; copies between layouts "
+          "are weighed with it. Without a cost the first that fits is taken.",
+          scale > 1 ? "millions of " : "", choices.cost_unit),
       {{.name = "node"},
        {.name = "operator"},
        {.name = "kernel"},

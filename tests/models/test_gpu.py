@@ -74,9 +74,9 @@ def channelwise(device_source: str) -> set[str]:
     return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ channelwise<", device_source))
 
 
-def rows(device_source: str) -> set[str]:
-    """The kernels of rows that are normalised, and of the chunks of long ones."""
-    return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ (?:normalized_rows|partial_moments)<", device_source))
+def lines(device_source: str) -> set[str]:
+    """The kernels of lines that are normalised, and of the chunks of long ones."""
+    return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ (?:normalized_lines|partial_moments)<", device_source))
 
 
 def attentions(device_source: str) -> dict[str, str]:
@@ -219,7 +219,7 @@ def test_gate(
     assert found
     templates = {kernel.name for kernel in found if kernel.name.startswith("kernel")}
     fused = attentions(device_source)
-    assert templates == products.keys() | fused.keys() | channelwise(device_source) | rows(device_source)
+    assert templates == products.keys() | fused.keys() | channelwise(device_source) | lines(device_source)
     counted_on = planned(device_source)
     assert templates == counted_on.keys()
     structures = sorted({arguments_type(kernel) for kernel in found})

@@ -1,11 +1,12 @@
 #include "codegen/cpu/cpu_target.h"
 
+#include "codegen/call/typed_call.h"
 #include "codegen/cpu/call/epilogue_printer.h"
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/conv/convolution_call.h"
 #include "codegen/cpu/matmul/attention_kernel.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 #include "codegen/cpu/memory_bound/channel_shift.h"
 #include "codegen/cpu/memory_bound/layout_copy.h"
 #include "passes/lowering/usual_size.h"
@@ -29,7 +30,7 @@ CpuProblem resolve(const Node& node, const Graph& graph) {
 
 bool fits(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output,
           const machine::VectorUnit& vectors) {
-  const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+  const auto* spec = spec_of<CpuKernelSpec>(call);
   internal_check(spec != nullptr, "a kernel of the CPU target");
   return fits_epilogue(program, epilogue, output, spec->epilogue_form(), vectors);
 }
@@ -45,23 +46,18 @@ Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
 }
 
 Target cpu_target(const CpuMachine& machine) {
-  using Chain = std::span<const KernelCall* const>;
   return {.name = "the CPU",
           .machine = machine,
           .block_channels = machine.lanes(),
           .multiplies_integers = true,
+          .cost_unit = "vector multiply-adds at the peak rate",
           .copy_to_rows_cost = copy_to_rows_cost,
           .offers = [machine](const Node& node,
                               const Graph& graph) { return gather_offers(resolve(node, graph), machine); },
           .fits_epilogue = [vectors = machine.vectors](
                                const Program& program, const KernelCall& call, const Epilogue& epilogue,
                                BufferId output) { return fits(program, call, epilogue, output, vectors); },
-          .fusions = {{"pooled_convolution", 2,
-                       [](const Program&, Chain chain) { return pooled_convolution_call(*chain[0], *chain[1]); }},
-                      {"attention", 3,
-                       [vectors = machine.vectors](const Program& program, Chain chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2], vectors);
-                       }}},
+          .fusions = {pooled_convolution_fusion(), attention_fusion(machine.vectors)},
           .nests = {{"layout_copy",
                      [vectors = machine.vectors](const Program& program, const LoopNest& nest) {
                        return as_layout_copy(program, nest, vectors);

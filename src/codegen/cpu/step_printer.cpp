@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "codegen/call/typed_call.h"
 #include "codegen/cpu/call/epilogue_printer.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/nests/nest_printer.h"
@@ -128,7 +129,7 @@ class StepPrinter {
   };
 
   void print(const KernelCall& call) {
-    const auto* spec = dynamic_cast<const CpuKernelSpec*>(call.spec.get());
+    const auto* spec = spec_of<CpuKernelSpec>(call);
     internal_check(spec != nullptr, "a kernel of the CPU target");
     operations_ = spec->operations();
     for (const std::string& header : spec->headers()) result_.headers.insert(header);

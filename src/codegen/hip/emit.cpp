@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/call/typed_call.h"
 #include "codegen/hip/call/epilogue_printer.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_choice.h"
@@ -168,7 +169,7 @@ class HipEmitter {
   // -------------------------------------------------------------------------------------------------------- kernels
 
   void print(const KernelCall& call, const std::string& function) {
-    const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
+    const auto* spec = spec_of<HipKernelSpec>(call);
     internal_check(spec != nullptr, "a kernel of the HIP target");
     device_headers_.insert(spec->device_header());
     host_headers_.insert(spec->host_header());

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "codegen/call/kernel_call.h"
+#include "codegen/call/typed_call.h"
 #include "codegen/hip/attention/attention_kernel.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
@@ -36,8 +36,8 @@ namespace {
 // A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
 constexpr int64_t results_a_unit = 16;
 
-Offers gather_offers(const Node& node, kernels::Products products, const machine::GpuMachine& gpu) {
-  HipProblem problem{.node = &node, .products = products};
+Offers gather_offers(const Node& node, const Graph& graph, kernels::Products products, const machine::GpuMachine& gpu) {
+  HipProblem problem{.node = &node, .graph = &graph, .products = products};
   if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
     problem.convolution = std::make_shared<KernelConvolution>(*std::move(convolution));
   Offers offers;
@@ -48,7 +48,7 @@ Offers gather_offers(const Node& node, kernels::Products products, const machine
 // An epilogue is evaluated for one element at a time, at its logical indices: whatever it loads is there.
 bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output) {
   const Layout &layout = program.buffer(output).layout, &own = program.buffer(call.output).layout;
-  const auto* spec = dynamic_cast<const HipKernelSpec*>(call.spec.get());
+  const auto* spec = spec_of<HipKernelSpec>(call);
   // The output may have become part of another buffer.
   if (program.buffer(output).view && !call.spec->accepts_views()) return false;
   const bool fits = layout == own || (layout.is_row_major() && spec != nullptr && spec->writes_row_major());
@@ -60,18 +60,16 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (gpu.has_mfma)
-    fusions.push_back({"attention", 3, [gpu](const Program& program, std::span<const KernelCall* const> chain) {
-                         return attention_call(program, *chain[0], *chain[1], *chain[2], gpu);
-                       }});
-  fusions.push_back({"normalized_product", 2, [gpu](Program& program, std::span<const KernelCall* const> chain) {
-                       return normalized_product_call(program, *chain[0], *chain[1], gpu);
-                     }});
+  if (gpu.has_mfma) fusions.push_back(attention_fusion(gpu));
+  fusions.push_back(normalized_product_fusion(gpu));
+  fusions.push_back(chunked_product_fusion(gpu));
   return {.name = "the GPU",
           .machine = gpu,
           .block_channels = kernels::block_channels,
           .parallel_results = results_a_unit * gpu.compute_units,
-          .offers = [products, gpu](const Node& node, const Graph&) { return gather_offers(node, products, gpu); },
+          .cost_unit = "microseconds",
+          .offers = [products, gpu](const Node& node,
+                                    const Graph& graph) { return gather_offers(node, graph, products, gpu); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),
           .nests = {}};

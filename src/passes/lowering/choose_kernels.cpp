@@ -27,6 +27,7 @@ class Chooser {
   Chooser(const Graph& graph, const Target& target) : graph_(graph), target_(target) {}
 
   KernelChoices run() {
+    choices_.cost_unit = target_.cost_unit;
     for (const auto& node : graph_.nodes())
       if (Offers offers = target_.offers(*node, graph_); !offers.empty())
         choices_.nodes[node.get()].offers = std::move(offers);
@@ -71,8 +72,9 @@ class Chooser {
       choice->chosen = cheapest(node, *choice);
     }
     const Offer* offer = choices_.chosen(node);
-    // A kernel that needs its input's layout follows it, like an operator without a kernel.
-    const bool decides = offer != nullptr && offer->gives != LayoutDemand::none && offer->needs == LayoutDemand::none;
+    // A kernel that reads only the layout that it needs follows it, like an operator without a kernel.
+    const bool follows = offer != nullptr && offer->needs != LayoutDemand::none && offer->reads != LayoutDemand::none;
+    const bool decides = offer != nullptr && offer->gives != LayoutDemand::none && !follows;
     if (decides ? offer->gives == LayoutDemand::blocks : follows_blocks(node)) put_outputs_in_blocks(node, decides);
   }
 
@@ -169,10 +171,14 @@ const Offer* KernelChoices::chosen(const Node& node) const {
 KernelChoices choose_kernels(const Graph& graph, const Target& target) { return Chooser(graph, target).run(); }
 
 std::string to_string(const Graph& graph, const KernelChoices& choices) {
-  std::string text =
+  std::string text = fmt::format(
       "# each node: the kernels that offer to compute it, the layouts that they read and give,\n"
-      "# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;\n"
-      "# - where it is not estimated: of those the first that fits is taken\n";
+      "# and the cost for one image, in {}, with 64 for each free dim of an input;\n"
+      "# - where it is not estimated: of those the first that fits is taken\n",
+      choices.cost_unit);
+  size_t width = 28;
+  for (const auto& [node, choice] : choices.nodes)
+    for (const Offer& offer : choice.offers) width = std::max(width, offer.kernel.size());
   for (const auto& node : graph.nodes()) {
     text += node->describe() + "\n";
     const auto found = choices.nodes.find(node.get());
@@ -184,8 +190,8 @@ std::string to_string(const Graph& graph, const KernelChoices& choices) {
     for (size_t i = 0; i < choice.offers.size(); ++i) {
       const Offer& offer = choice.offers[i];
       text +=
-          fmt::format("  {:<28} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, name_of(offer.reads), name_of(offer.gives),
-                      offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
+          fmt::format("  {:<{}} {:>6} -> {:<6} {:>10}  {}\n", offer.kernel, width, name_of(offer.reads),
+                      name_of(offer.gives), offer.cost ? fmt::format("{:.3g}", *offer.cost) : "-", verdict(choice, i));
     }
     if (!choice.chosen) text += "  loops\n";
   }

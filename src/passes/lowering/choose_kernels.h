@@ -31,6 +31,7 @@ struct NodeChoice {
 };
 
 struct KernelChoices {
+  std::string cost_unit;
   LayoutMap layouts;
   std::map<const Node*, NodeChoice> nodes;  // those with offers
 

@@ -20,10 +20,11 @@ struct Offer {
   LayoutDemand reads = LayoutDemand::none;
   // The layout in which it writes output 0, another one costs a copy; none if it writes that of its input.
   LayoutDemand gives = LayoutDemand::rows;
-  // The layout that input 0 must have already if it is to be an offer: a copy would cost what the kernel gains.
+  // The layout that input 0 must have already if it is to be an offer: the kernel is planned for it, or a copy would
+  // cost what it gains.
   LayoutDemand needs = LayoutDemand::none;
-  // For one image, in vector multiply-adds at the peak rate; nothing if it is not estimated, since the kernel has no
-  // rival, or rivals are taken in the order of the offers.
+  // For one image, in Target::cost_unit; nothing if it is not estimated, since the kernel has no rival, or rivals are
+  // taken in the order of the offers.
   std::optional<double> cost = {};
   // Why it takes no part in the choice although the kernel supports the node; empty if it does.
   std::string declined = {};

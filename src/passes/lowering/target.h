@@ -39,7 +39,8 @@ struct Target {
   bool multiplies_integers = false;
   // So many results, a thread for each, keep the machine busy; 0: its few threads compute many results each.
   int64_t parallel_results = 0;
-  // The cost of copying one vector of a tensor from blocks to rows, on the scale of Offer::cost.
+  std::string cost_unit = {};  // of costs: "microseconds"
+  // The cost of copying one vector of a tensor from blocks to rows.
   double copy_to_rows_cost = 0;
   // The kernels' offers for a node, each kernel asked once; empty if its definition is used.
   std::function<Offers(const Node&, const Graph&)> offers;

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "codegen/call/typed_call.h"
+#include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/emit.h"
+#include "codegen/hip/gemm/gemm_choice.h"
 #include "machine/gpu_machines.h"
 #include "passes/graph_text.h"
 #include "passes/lowering/lower.h"
@@ -74,6 +79,106 @@ TEST(HipTarget, ProgramsForSeveralCardsShareEqualWeights) {
 TEST(HipTarget, AWideGpuIsKeptBusyByMoreResults) {
   EXPECT_EQ(hip_target(kernels::Products::float32, machine::gfx942).parallel_results, 16 * 304);
   EXPECT_EQ(hip_target(kernels::Products::float32, machine::gfx1100).parallel_results, 16 * 96);
+}
+
+// One node: the offer that is taken, and the call that it becomes.
+struct Lowered {
+  Offer offer;
+  KernelCall call;
+  Program program;
+};
+
+Lowered lowered(const std::string& model, const machine::GpuMachine& gpu) {
+  const Target target = hip_target(kernels::Products::float32, gpu);
+  const auto graph = read_shaped_graph(model);
+  const KernelChoices choices = choose_kernels(*graph, target);
+  EXPECT_EQ(choices.cost_unit, "microseconds");
+  const Offer* const offer = choices.chosen(*graph->nodes().back());
+  if (offer == nullptr) return {};
+  Lowered result{*offer, {}, lower(*graph, choices)};
+  for (const Step& step : result.program.steps)
+    if (const auto* call = std::get_if<KernelCall>(&step.work)) result.call = *call;
+  return result;
+}
+
+// All launches of a call, with what those after the first cost.
+double expected_microseconds(const Lowered& lowered) {
+  const auto* const spec = spec_of<HipKernelSpec>(lowered.call);
+  double sum = spec->figures().expected.value().microseconds;
+  for (const DeviceFunction& next : spec->further(lowered.call, lowered.program))
+    if (next.figures) sum += launch_microseconds + next.figures->expected.value().microseconds;
+  return sum;
+}
+
+// A model for each row, and others whose plans differ by what is before or after them.
+const std::map<std::string, std::string> models = {
+    {"in parts", convolution},
+    {"of few channels", R"((float[1, 3, 40, 40, 40] x) => (y) <float[32, 3, 3, 3, 3] w> { y = Conv (x, w) })"},
+    {"of rows", R"((float[1, 64, 40, 40, 40] x) => (y) <float[32, 64, 1, 1, 1] w> { y = Conv (x, w) })"},
+    {"of blocks", R"((float[1, 64, 40, 40, 40] x) => (y) <float[64, 64, 3, 3, 3] v, float[32, 64, 1, 1, 1] w> {
+      a = Conv (x, v)
+      y = Conv (a, w)
+    })"},
+    {"transposed", R"((float[1, 64, 20, 20, 20] x) => (y) <float[64, 32, 2, 2, 2] w> {
+      y = ConvTranspose <strides = [2, 2, 2]> (x, w)
+    })"},
+    {"channelwise", R"((float[1, 64, 40, 40, 40] x) => (y) <float[64, 1, 3, 3, 3] w> {
+      y = Conv <group = 64, pads = [1, 1, 1, 1, 1, 1]> (x, w)
+    })"},
+    {"product", "(float[5000, 320] x) => (y) <float[320, 1000] w> { y = MatMul (x, w) }"},
+    {"softmax", "(float[50000, 320] x) => (y) { y = Softmax <axis = 1> (x) }"},
+    {"last axes", "(float[50000, 320] x) => (y) <float[320] s, float[320] b> { y = LayerNormalization (x, s, b) }"},
+    {"whole instances", R"((float[64, 320, 9, 9] x) => (y) <float[320] s, float[320] b> {
+      y = InstanceNormalization (x, s, b)
+    })"},
+    {"instances in chunks", R"((float[1, 32, 64, 64, 64] x) => (y) <float[32] s, float[32] b> {
+      y = InstanceNormalization (x, s, b)
+    })"},
+    {"instances in blocks",
+     R"((float[1, 32, 64, 64, 64] x) => (y) <float[32, 32, 1, 1, 1] w, float[32] s, float[32] b> {
+      a = Conv (x, w)
+      y = InstanceNormalization (a, s, b)
+    })"},
+};
+
+TEST(HipTarget, TheOfferThatIsTakenIsWhatIsEmitted) {
+  for (const auto& [name, model] : models)
+    for (const machine::GpuMachine& gpu : machine::gpu_machines) {
+      const Lowered made = lowered(model, gpu);
+      ASSERT_NE(made.call.spec, nullptr) << name;
+      EXPECT_EQ(made.offer.kernel, made.call.spec->describe()) << name << " on " << gpu.name;
+      EXPECT_DOUBLE_EQ(made.offer.cost.value(), expected_microseconds(made)) << name << " on " << gpu.name;
+      EXPECT_GT(made.offer.cost.value(), 0) << name << " on " << gpu.name;
+    }
+}
+
+TEST(HipTarget, AnOfferIsPlannedForTheLayoutOfItsInput) {
+  EXPECT_NE(lowered(models.at("instances in chunks"), machine::gfx942).offer.cost,
+            lowered(models.at("instances in blocks"), machine::gfx942).offer.cost);
+  const Lowered of_rows = lowered(models.at("of rows"), machine::gfx942),
+                of_blocks = lowered(models.at("of blocks"), machine::gfx942);
+  EXPECT_EQ(of_rows.offer.needs, LayoutDemand::rows);
+  EXPECT_EQ(of_blocks.offer.needs, LayoutDemand::blocks);
+  EXPECT_THAT(spec_of<HipKernelSpec>(of_rows.call)->function(of_rows.call, of_rows.program), HasSubstr("planar, 1,"));
+  EXPECT_THAT(spec_of<HipKernelSpec>(of_blocks.call)->function(of_blocks.call, of_blocks.program),
+              HasSubstr("blocks, 16,"));
+}
+
+TEST(HipTarget, SizesThatOnlyARunKnowsAreCostedAsIsUsual) {
+  const Lowered free = lowered(R"((float[N, 32, D, 64, 64] x) => (y) <float[32, 32, 3, 3, 3] w> { y = Conv (x, w) })",
+                               machine::gfx942),
+                usual = lowered(R"((float[1, 32, 64, 64, 64] x) => (y) <float[32, 32, 3, 3, 3] w> { y = Conv (x, w) })",
+                                machine::gfx942);
+  EXPECT_DOUBLE_EQ(free.offer.cost.value(), usual.offer.cost.value());
+  EXPECT_FALSE(spec_of<HipKernelSpec>(free.call)->figures().expected.has_value());
+}
+
+TEST(HipTarget, ACostThatCannotBeComputedIsUnknown) {
+  const Target target = hip_target();
+  const auto graph = read_shaped_graph("(float[N, 1152921504606846976] x) => (y) { y = Softmax <axis = 1> (x) }");
+  const KernelChoices choices = choose_kernels(*graph, target);
+  EXPECT_FALSE(choices.chosen(*graph->nodes().front())->cost.has_value());
+  EXPECT_THAT(to_string(*graph, choices), HasSubstr(" -  taken"));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ from onnx import helper
 from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, expect, model
-from tests.codegen.hip.test_rows import group_normalized, parameters
+from tests.codegen.hip.test_lines import group_normalized, parameters
 from tests.ops.case import random
 from tests.ops.network import convolution_reference
 from tests.ops.table import TOLERANCES
@@ -220,7 +220,7 @@ def test_the_estimate_counts_what_every_block_reads(tmp_path: Path, monkeypatch:
     assert figures[1] - figures[0] == pytest.approx(15 * 64 * 3 * 2 / 2100, rel=1e-3)
 
 
-def test_rows_that_are_no_whole_chunks_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_that_are_no_whole_chunks_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = Problem((1, 16, 7, 16, 18), (32, 16, 1, 1, 1), 32)
     compiled, x, constants = compiled_problem(problem, tmp_path, monkeypatch)
     convolved = np.abs(convolution_reference.conv(x, constants["w"], constants["bias"]))

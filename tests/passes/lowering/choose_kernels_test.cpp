@@ -20,6 +20,7 @@ Offer offer(std::string kernel, LayoutDemand reads, LayoutDemand gives, double c
 // a vector of four channels to rows costs 10.
 Target target_with(double cost_to_rows) {
   Target target = text_target();
+  target.cost_unit = "cents";
   target.copy_to_rows_cost = 10;
   target.offers = [cost_to_rows](const Node& node, const Graph&) {
     Offers offers;
@@ -115,7 +116,7 @@ TEST(ChooseKernels, EachOfferIsExplained) {
   })");
   expect_text(to_string(*graph, choose_kernels(*graph, target_with(650))),
               R"(# each node: the kernels that offer to compute it, the layouts that they read and give,
-# and the cost for one image, in vector multiply-adds at the peak rate, with 64 for each free dim of an input;
+# and the cost for one image, in cents, with 64 for each free dim of an input;
 # - where it is not estimated: of those the first that fits is taken
 node 'conv' (Conv)
   slow                         blocks -> blocks        500  costs more

@@ -1,6 +1,7 @@
 #include "codegen/cpu/conv/convolution_call.h"
 
-#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "codegen/call/typed_call.h"
+#include "codegen/cpu/memory_bound/pooling_row.h"
 #include "kernels/cpu/conv/conv_direct_geometry.h"
 
 namespace onnxc {
@@ -151,18 +152,23 @@ std::string winograd_name(const kernels::Axes& tile, const kernels::Axes& kernel
   return fmt::format("F({})", fmt::join(outputs, ","));
 }
 
-std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool) {
-  const auto* spec = dynamic_cast<const ConvolutionSpec*>(convolution.spec.get());
-  const auto windows = separate_maximum_windows(pool);
-  if (spec == nullptr || !windows) return std::nullopt;
-  auto pooled = spec->pooled(*windows, pool.spec->operands().output);
-  if (pooled == nullptr) return std::nullopt;
-  KernelCall call = convolution;
-  call.spec = std::move(pooled);
-  call.output = pool.output;
-  call.inner_epilogue = convolution.epilogue;
-  call.epilogue = pool.epilogue;
-  return call;
+Fusion pooled_convolution_fusion() {
+  using Convolution = TypedCall<ConvolutionSpec>;
+  using Pool = TypedCall<PoolCallSpec>;
+  return fusion_of<ConvolutionSpec, PoolCallSpec>(
+      "pooled_convolution",
+      [](const Program&, const Convolution& convolution, const Pool& pool) -> std::optional<KernelCall> {
+        const auto windows = pool.spec.separate_maximum_windows();
+        if (!windows) return std::nullopt;
+        auto pooled = convolution.spec.pooled(*windows, pool.spec.operands().output);
+        if (pooled == nullptr) return std::nullopt;
+        KernelCall call = convolution.call;
+        call.spec = std::move(pooled);
+        call.output = pool.call.output;
+        call.inner_epilogue = convolution.call.epilogue;
+        call.epilogue = pool.call.epilogue;
+        return call;
+      });
 }
 
 Layout blocked_input(const Node& node, const machine::VectorUnit& vectors) {

@@ -43,8 +43,8 @@ void lower_convolution(const Node& node, const KernelConvolution& convolution, C
 void lower_byte_convolution(const Node& node, const ByteConvolution& bytes, ConvolutionTemplate chosen,
                             const machine::VectorUnit& vectors, Tensor packed_weights, LoweringContext& context);
 
-// One call (conv_pooled.h) for the convolution and the max pool that reads its output, if both calls are such and the
-// convolution's tiles consist of whole windows.
-std::optional<KernelCall> pooled_convolution_call(const KernelCall& convolution, const KernelCall& pool);
+// One call (conv_pooled.h) for the convolution and the max pool that reads its output, if the convolution's tiles
+// consist of whole windows.
+Fusion pooled_convolution_fusion();
 
 }  // namespace onnxc

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "codegen/call/kernel_call.h"
-#include "codegen/cpu/call/kernel_spec.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
-#include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "codegen/call/typed_call.h"
+#include "codegen/cpu/matmul/matmul_row.h"
+#include "codegen/cpu/memory_bound/softmax_row.h"
 #include "ir/loops/rounding.h"
 #include "kernels/cpu/attention/attention_geometry.h"
 
@@ -63,31 +63,41 @@ bool have_equal_batches(const Product& a, const Product& b) {
   return std::equal(a.batch.begin(), a.batch.end(), b.batch.begin(), b.batch.end(), proven_equal);
 }
 
-}  // namespace
+using ProductCall = TypedCall<ProductCallSpec>;
 
-std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product, const machine::VectorUnit& vectors) {
-  const Product *first = find_product(scores), *second = find_product(product);
-  if (first == nullptr || second == nullptr || !is_softmax_of_rows(weights)) return std::nullopt;
-  if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
-  if (first->b_is_packed || second->b_is_packed || second->a_is_transposed) return std::nullopt;
-  if (!have_equal_batches(*first, *second) || !proven_equal(first->rows, second->rows)) return std::nullopt;
-  if (!first->depth.constant() || *first->depth.constant() > kernels::AttentionGeometry::most_depth)
+std::optional<KernelCall> attention_call(const Program& program, const ProductCall& scores,
+                                         const TypedCall<SoftmaxCallSpec>& weights, const ProductCall& product,
+                                         const machine::VectorUnit& vectors) {
+  const Product &first = scores.spec.product(), &second = product.spec.product();
+  if (!weights.spec.is_softmax_of_rows()) return std::nullopt;
+  if (weights.call.output != product.call.inputs[0] || scores.call.output == product.call.inputs[1])
     return std::nullopt;
+  if (first.b_is_packed || second.b_is_packed || second.a_is_transposed) return std::nullopt;
+  if (!have_equal_batches(first, second) || !proven_equal(first.rows, second.rows)) return std::nullopt;
+  if (!first.depth.constant() || *first.depth.constant() > kernels::AttentionGeometry::most_depth) return std::nullopt;
   const auto dtype = [&](BufferId id) { return program.buffer(id).dtype; };
-  for (const BufferId input : {scores.inputs[1], product.inputs[1]})
-    if (dtype(input) != dtype(scores.inputs[0])) return std::nullopt;
+  for (const BufferId input : {scores.call.inputs[1], product.call.inputs[1]})
+    if (dtype(input) != dtype(scores.call.inputs[0])) return std::nullopt;
 
   KernelCall call;
-  call.inputs = {scores.inputs[0], scores.inputs[1], product.inputs[1]};
-  call.output = product.output;
-  call.inner_epilogue = scores.epilogue;
-  call.inner_epilogue.value = without_rounding(scores.epilogue.value);
-  call.epilogue = product.epilogue;
-  const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
+  call.inputs = {scores.call.inputs[0], scores.call.inputs[1], product.call.inputs[1]};
+  call.output = product.call.output;
+  call.inner_epilogue = scores.call.epilogue;
+  call.inner_epilogue.value = without_rounding(scores.call.epilogue.value);
+  call.epilogue = product.call.epilogue;
+  const KernelOperands of_scores = scores.spec.operands(), of_product = product.spec.operands();
   KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
-  call.spec = std::make_shared<AttentionSpec>(*first, *second, std::move(operands), vectors);
+  call.spec = std::make_shared<AttentionSpec>(first, second, std::move(operands), vectors);
   return call;
+}
+
+}  // namespace
+
+Fusion attention_fusion(const machine::VectorUnit& vectors) {
+  return fusion_of<ProductCallSpec, SoftmaxCallSpec, ProductCallSpec>(
+      "attention", [vectors](const Program& program, const auto& scores, const auto& weights, const auto& product) {
+        return attention_call(program, scores, weights, product, vectors);
+      });
 }
 
 }  // namespace onnxc

@@ -2,7 +2,7 @@
 
 #include "codegen/cpu/call/byte_convolution.h"
 #include "codegen/cpu/call/kernel_spec.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 #include "kernels/cpu/matmul/matmul_geometry.h"
 #include "ops/node_reader.h"
 #include "ops/op.h"

@@ -3,7 +3,7 @@
 #include "codegen/cpu/call/kernel_rows.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/matmul/byte_matmul.h"
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 #include "kernels/cpu/conv_tiles/conv_tiles_packing.h"
 #include "kernels/cpu/matmul_tiles/matmul_tiles_geometry.h"
 #include "ops/algebra/product_spec.h"

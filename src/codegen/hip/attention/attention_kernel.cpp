@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "codegen/call/kernel_call.h"
+#include "codegen/call/typed_call.h"
 #include "codegen/hip/attention/attention_choice.h"
 #include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/gemm_call.h"
-#include "codegen/hip/memory_bound/row_kernel.h"
+#include "codegen/hip/gemm/gemm_spec.h"
+#include "codegen/hip/memory_bound/line_spec.h"
 #include "ir/loops/rounding.h"
 #include "kernels/hip/attention/attention_geometry.h"
 
@@ -84,9 +85,16 @@ class AttentionSpec : public HipKernelSpec {
 };
 
 // A batch of matrices, the right ones made at run time.
-bool is_batched(const GemmOperation* operation) {
-  return operation != nullptr && operation->plan.matrix_product && operation->weight_axes && operation->input_axes.w &&
-         !operation->input_axes.d && !operation->input_axes.h;
+bool is_batched(const GemmOperation& operation) {
+  return operation.plan.matrix_product && operation.weight_axes && operation.input_axes.w && !operation.input_axes.d &&
+         !operation.input_axes.h;
+}
+
+bool is_softmax_over_last_axis(const TypedCall<LineSpec>& weights) {
+  if (!weights.spec.is_softmax_of_last_axis()) return false;
+  const Scalar& value = weights.call.epilogue.value;
+  return value->op == ScalarOp::accumulator ||
+         (value->op == ScalarOp::cast && value->operands[0]->op == ScalarOp::accumulator);
 }
 
 bool have_equal_places(const GemmOperation& a, const GemmOperation& b) {
@@ -109,51 +117,65 @@ bool reads_scores(const Program& program, const Epilogue& epilogue) {
 }
 
 // At the sizes that the products were planned for.
-double separate_microseconds(const KernelCall& scores, const KernelCall& product,
-                             const kernels::FlashAttentionSizes& sizes, int64_t element_bytes, const GpuMachine& gpu) {
+double separate_microseconds(const GemmSpec& scores, const GemmSpec& product, const kernels::FlashAttentionSizes& sizes,
+                             int64_t element_bytes, const GpuMachine& gpu) {
   const int64_t bytes = sizes.batch * sizes.groups * sizes.queries * sizes.keys * element_bytes;
-  return planned_microseconds(scores) + estimate_memory(2 * bytes, gpu).microseconds + planned_microseconds(product) +
+  return scores.planned_microseconds() + estimate_memory(2 * bytes, gpu).microseconds + product.planned_microseconds() +
          2 * launch_microseconds;
 }
 
-}  // namespace
-
-std::optional<KernelCall> attention_call(const Program& program, const KernelCall& scores, const KernelCall& weights,
-                                         const KernelCall& product, const GpuMachine& gpu) {
-  const GemmOperation *first = find_gemm(scores), *second = find_gemm(product);
-  if (!is_batched(first) || !is_batched(second) || !is_softmax_over_last_axis(weights)) return std::nullopt;
-  if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
-  if (!have_equal_places(*first, *second)) return std::nullopt;
-  const int64_t keys = first->plan.shape.group_output_channels();
-  if (second->plan.shape.group_input_channels() != keys) return std::nullopt;
-  const BufferId queries = scores.inputs[0], key = scores.inputs[1], value = product.inputs[1];
-  const DType dtype = program.buffer(queries).dtype;
-  const BufferId tensors[] = {key, scores.output, weights.output, value};
-  if (!std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
-    return std::nullopt;
-  const FlashAttentionPlan plan{.depth = first->plan.shape.group_input_channels(),
-                                .columns = second->plan.shape.group_output_channels(),
-                                .products = first->plan.products,
-                                .scores_change_lanes = reads_scores(program, scores.epilogue)};
-  if (second->plan.products != plan.products || !plan.fits(gpu)) return std::nullopt;
-  const auto [usual, are_known] = first->sizes(program);
-  const kernels::FlashAttentionSizes sizes{usual.batch, first->plan.shape.groups, usual.input.w, keys};
-  const GpuEstimate estimate = estimate_attention(plan, sizes, gpu);
-  if (estimate.microseconds > separate_microseconds(scores, product, sizes, plan.element_bytes(), gpu))
-    return std::nullopt;
-
+// The scores' epilogue becomes the inner one.
+KernelCall joined(const KernelCall& scores, const KernelCall& product) {
   KernelCall call;
-  call.inputs = {queries, key, value};
+  call.inputs = {scores.inputs[0], scores.inputs[1], product.inputs[1]};
   call.output = product.output;
   call.inner_epilogue = scores.epilogue;
   call.inner_epilogue.value = without_rounding(scores.epilogue.value);
   call.epilogue = product.epilogue;
-  const KernelOperands of_scores = scores.spec->operands(), of_product = product.spec->operands();
-  KernelOperands operands{{of_scores.inputs[0], of_scores.inputs[1], of_product.inputs[1]}, of_product.output};
-  call.spec = std::make_shared<AttentionSpec>(
-      *first, *second, std::move(operands), plan,
-      are_known ? std::optional(Expected{estimate.microseconds, describe(estimate.bound)}) : std::nullopt);
   return call;
+}
+
+std::optional<KernelCall> attention_call(const Program& program, const TypedCall<GemmSpec>& of_scores,
+                                         const TypedCall<LineSpec>& of_weights, const TypedCall<GemmSpec>& of_product,
+                                         const GpuMachine& gpu) {
+  const KernelCall &scores = of_scores.call, &weights = of_weights.call, &product = of_product.call;
+  const GemmOperation &first = of_scores.spec.operation(), &second = of_product.spec.operation();
+  if (!is_batched(first) || !is_batched(second) || !is_softmax_over_last_axis(of_weights)) return std::nullopt;
+  if (weights.output != product.inputs[0] || scores.output == product.inputs[1]) return std::nullopt;
+  if (!have_equal_places(first, second)) return std::nullopt;
+  const int64_t keys = first.plan.shape.group_output_channels();
+  if (second.plan.shape.group_input_channels() != keys) return std::nullopt;
+  const DType dtype = program.buffer(scores.inputs[0]).dtype;
+  const BufferId tensors[] = {scores.inputs[1], scores.output, weights.output, product.inputs[1]};
+  if (!std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
+    return std::nullopt;
+  const FlashAttentionPlan plan{.depth = first.plan.shape.group_input_channels(),
+                                .columns = second.plan.shape.group_output_channels(),
+                                .products = first.plan.products,
+                                .scores_change_lanes = reads_scores(program, scores.epilogue)};
+  if (second.plan.products != plan.products || !plan.fits(gpu)) return std::nullopt;
+  const GemmSizes usual = first.sizes(program);
+  const kernels::FlashAttentionSizes sizes{usual.sizes.batch, first.plan.shape.groups, usual.sizes.input.w, keys};
+  const GpuEstimate estimate = estimate_attention(plan, sizes, gpu);
+  if (estimate.microseconds > separate_microseconds(of_scores.spec, of_product.spec, sizes, plan.element_bytes(), gpu))
+    return std::nullopt;
+
+  KernelCall call = joined(scores, product);
+  const KernelOperands left = of_scores.spec.operands(), right = of_product.spec.operands();
+  KernelOperands operands{{left.inputs[0], left.inputs[1], right.inputs[1]}, right.output};
+  call.spec = std::make_shared<AttentionSpec>(
+      first, second, std::move(operands), plan,
+      usual.are_known ? std::optional(Expected{estimate.microseconds, describe(estimate.bound)}) : std::nullopt);
+  return call;
+}
+
+}  // namespace
+
+Fusion attention_fusion(const GpuMachine& gpu) {
+  return fusion_of<GemmSpec, LineSpec, GemmSpec>(
+      "attention", [gpu](const Program& program, const auto& scores, const auto& weights, const auto& product) {
+        return attention_call(program, scores, weights, product, gpu);
+      });
 }
 
 }  // namespace onnxc

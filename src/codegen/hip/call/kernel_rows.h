@@ -14,6 +14,7 @@ namespace onnxc {
 // A node, with what several kernels ask of it resolved once.
 struct HipProblem {
   const Node* node = nullptr;
+  const Graph* graph = nullptr;
   std::shared_ptr<const KernelConvolution> convolution = {};  // null if the node is not a convolution, or not one for
                                                               // kernels
   kernels::Products products = kernels::Products::float32;    // how float32 is multiplied

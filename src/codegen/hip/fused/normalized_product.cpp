@@ -1,11 +1,11 @@
 #include "codegen/hip/fused/normalized_product.h"
 
 #include "codegen/call/kernel_call.h"
-#include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/gemm_call.h"
-#include "codegen/hip/memory_bound/row_kernel.h"
+#include "codegen/call/typed_call.h"
+#include "codegen/hip/gemm/gemm_spec.h"
+#include "codegen/hip/memory_bound/line_spec.h"
 #include "ir/loops/rounding.h"
-#include "kernels/hip/memory_bound/row_geometry.h"
+#include "kernels/hip/memory_bound/line_geometry.h"
 
 namespace onnxc {
 namespace {
@@ -17,26 +17,25 @@ constexpr int64_t most_loads = 512;
 // elements again, of 16 bits, costs less than what a launch more does.
 constexpr int64_t few_steps = 4, most_elements = int64_t{1} << 24;
 
-// The common parts of both forms.
+// The common part of all forms.
+template <class NormalizedSpec>
 class NormalizedProductSpec : public HipKernelSpec {
  public:
-  NormalizedProductSpec(const KernelCall& product, std::shared_ptr<const HipKernelSpec> rows)
-      : product_(std::dynamic_pointer_cast<const HipKernelSpec>(product.spec)),
-        rows_(std::move(rows)),
-        plan_(gemm_plan_text(product)) {}
+  NormalizedProductSpec(std::shared_ptr<const GemmSpec> product, std::shared_ptr<const NormalizedSpec> lines)
+      : product_(std::move(product)), lines_(std::move(lines)), plan_(plan_text(product_->plan())) {}
 
   std::string describe() const override { return product_->describe() + ", normalized"; }
-  bool accepts_views() const override { return rows_->accepts_views(); }
-  KernelOperands operands() const override { return {product_->operands().inputs, rows_->operands().output}; }
-  std::vector<std::string> coordinates(size_t rank) const override { return rows_->coordinates(rank); }
+  bool accepts_views() const override { return lines_->accepts_views(); }
+  KernelOperands operands() const override { return {product_->operands().inputs, lines_->operands().output}; }
+  std::vector<std::string> coordinates(size_t rank) const override { return lines_->coordinates(rank); }
   KernelFigures figures() const override { return product_->figures(); }
   std::string blocks() const override { return plan_ + ".blocks_of(arguments.call.product, planned_gpu)"; }
   std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    return braced({product_->arguments(product_of(call), text), rows_->arguments(rows_of(call), text)});
+    return braced({product_->arguments(product_of(call), text), lines_->arguments(lines_of(call), text)});
   }
 
  protected:
-  // The calls that it is made of; the product stores to `stored`, and rows are read from `read`.
+  // The calls that it is made of; the product stores to `stored`, and lines are read from `read`.
   virtual BufferId stored(const KernelCall& call) const = 0;
   virtual BufferId read(const KernelCall& call) const { return stored(call); }
   KernelCall product_of(const KernelCall& call) const {
@@ -45,24 +44,25 @@ class NormalizedProductSpec : public HipKernelSpec {
     product.output = stored(call);
     return product;
   }
-  KernelCall rows_of(const KernelCall& call) const {
-    KernelCall rows;
-    rows.inputs = {read(call)};
-    rows.output = call.output;
-    rows.workspace = call.workspace;
-    return rows;
+  KernelCall lines_of(const KernelCall& call) const {
+    KernelCall lines;
+    lines.inputs = {read(call)};
+    lines.output = call.output;
+    lines.workspace = call.workspace;
+    return lines;
   }
   std::string type_of(const char* structure, const KernelCall& call, const Program& program) const {
     return fmt::format("{}<{}, {}, {}>", structure, c_type(program, call.inputs[0]), c_type(program, call.inputs[1]),
                        c_type(program, call.output));
   }
 
-  std::shared_ptr<const HipKernelSpec> product_, rows_;
+  std::shared_ptr<const GemmSpec> product_;
+  std::shared_ptr<const NormalizedSpec> lines_;
   std::string plan_;
 };
 
 // The parts lie in the workspace.
-class NormalizedPartsSpec : public NormalizedProductSpec {
+class NormalizedPartsSpec : public NormalizedProductSpec<LineSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -75,8 +75,8 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
     return fmt::format("product_parts<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    const std::string plan = row_plan_text(*rows_, rows_of(call), program);
-    return {{fmt::format("normalized_parts<{}>", plan), plan + ".blocks(arguments.call.rows.sizes)"}};
+    const std::string plan = lines_->plan_text_of(lines_of(call), program);
+    return {{fmt::format("normalized_parts<{}>", plan), plan + ".blocks(arguments.call.lines.sizes)"}};
   }
   // The second kernel computes the product's elements.
   std::vector<std::string> inner_coordinates(size_t rank) const override { return coordinates(rank); }
@@ -86,7 +86,7 @@ class NormalizedPartsSpec : public NormalizedProductSpec {
 };
 
 // The result of the product lies in the place of the normalised one, its moments in the workspace.
-class ProductMomentsSpec : public NormalizedProductSpec {
+class ProductMomentsSpec : public NormalizedProductSpec<LineChunkSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -99,7 +99,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
     return fmt::format("product_moments<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    return last_launches(*rows_, rows_of(call), program, "arguments.call.rows");
+    return lines_->last_launches(lines_of(call), program, "arguments.call.lines");
   }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return product_->coordinates(rank); }
 
@@ -108,7 +108,7 @@ class ProductMomentsSpec : public NormalizedProductSpec {
 };
 
 // The parts lie in the workspace, followed by the moments; their sum lies in the place of the normalised result.
-class MomentsOfPartsSpec : public NormalizedProductSpec {
+class MomentsOfPartsSpec : public NormalizedProductSpec<LineChunkSpec> {
  public:
   using NormalizedProductSpec::NormalizedProductSpec;
 
@@ -121,10 +121,10 @@ class MomentsOfPartsSpec : public NormalizedProductSpec {
     return fmt::format("product_parts<{}>", plan_);
   }
   std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    const std::string plan = row_plan_text(*rows_, rows_of(call), program);
-    std::vector<DeviceFunction> launches = last_launches(*rows_, rows_of(call), program, "arguments.call.rows");
-    launches.insert(launches.begin(),
-                    {fmt::format("moments_of_parts<{}>", plan), plan + ".part_blocks(arguments.call.rows.rows.sizes)"});
+    const std::string plan = lines_->plan_text_of(lines_of(call), program);
+    std::vector<DeviceFunction> launches = lines_->last_launches(lines_of(call), program, "arguments.call.lines");
+    launches.insert(launches.begin(), {fmt::format("moments_of_parts<{}>", plan),
+                                       plan + ".part_blocks(arguments.call.lines.lines.sizes)"});
     return launches;
   }
   // The second kernel computes the product's elements.
@@ -150,8 +150,8 @@ Buffer buffer_of_parts(const Program& program, const KernelCall& product, int64_
 int64_t elements_of(const Buffer& buffer) { return buffer.layout.element_count(buffer.shape).constant().value(); }
 
 // The tensor between is the same, in layout and type, as the one that is stored.
-bool may_normalize_in_place(const Program& program, const KernelCall& product, const KernelCall& rows) {
-  const Buffer &between = program.buffer(product.output), &output = program.buffer(rows.output);
+bool may_normalize_in_place(const Program& program, const KernelCall& product, const KernelCall& lines) {
+  const Buffer &between = program.buffer(product.output), &output = program.buffer(lines.output);
   return between.dtype == output.dtype && between.layout == output.layout;
 }
 
@@ -161,58 +161,88 @@ bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
 }
 
 // The computation of the two calls, by a kernel that is not known yet.
-KernelCall joined(const KernelCall& product, const KernelCall& rows) {
+KernelCall joined(const KernelCall& product, const KernelCall& lines) {
   KernelCall call;
   call.inputs = product.inputs;
-  call.output = rows.output;
+  call.output = lines.output;
   call.inner_epilogue = product.epilogue;
   call.inner_epilogue.value = without_rounding(product.epilogue.value);
-  call.epilogue = rows.epilogue;
+  call.epilogue = lines.epilogue;
   return call;
 }
 
-std::optional<KernelCall> sum_parts(Program& program, const KernelCall& product, const KernelCall& rows,
-                                    int64_t parts) {
-  KernelCall call = joined(product, rows);
-  if (std::shared_ptr<const HipKernelSpec> whole = rows_of_blocks(rows)) {
-    if (parts * held_elements(*whole) > most_loads) return std::nullopt;
-    call.workspace = program.add(buffer_of_parts(program, product, parts));
-    call.spec = std::make_shared<NormalizedPartsSpec>(product, std::move(whole));
-    return call;
-  }
+// A product that is computed in parts or not, at the sizes that are known.
+struct KnownProduct {
+  kernels::ConvSizes sizes;
+  int64_t parts;
+};
+std::optional<KnownProduct> known_product(const GemmSpec& product, const Program& program, const GpuMachine& gpu) {
+  const GemmSizes given = product.operation().sizes(program);
+  if (!given.are_known) return std::nullopt;
+  return KnownProduct{given.sizes, product.plan().parts(given.sizes, gpu)};
+}
+
+// The last of two kernels adds the parts of its lines, which it holds.
+std::optional<KernelCall> normalize_parts(Program& program, const TypedCall<GemmSpec>& product,
+                                          const TypedCall<LineSpec>& lines, const GpuMachine& gpu) {
+  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
+  if (!known || known->parts <= 1) return std::nullopt;
+  std::shared_ptr<const LineSpec> whole = lines.spec.with_line_a_block();
+  if (whole == nullptr || known->parts * whole->plan().held > most_loads) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
+  call.workspace = program.add(buffer_of_parts(program, product.call, known->parts));
+  call.spec = std::make_shared<NormalizedPartsSpec>(product.shared_spec(), std::move(whole));
+  return call;
+}
+
+std::optional<KernelCall> sum_parts(Program& program, const TypedCall<GemmSpec>& product,
+                                    const TypedCall<LineChunkSpec>& lines, int64_t parts) {
   // Room for the moments, which are fewer than the elements, as of one part more.
-  Buffer workspace = buffer_of_parts(program, product, parts + 1);
+  Buffer workspace = buffer_of_parts(program, product.call, parts + 1);
   const int64_t offset = elements_of(workspace) / (parts + 1) * parts;
-  std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, 0, offset);
-  if (chunks == nullptr || parts * held_elements(*chunks) > most_loads) return std::nullopt;
-  if (!may_normalize_in_place(program, product, rows)) return std::nullopt;
-  if (elements_of(program.buffer(*rows.workspace)) > offset / parts) return std::nullopt;
+  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(0, offset);
+  if (chunks == nullptr || parts * chunks->plan().held > most_loads) return std::nullopt;
+  if (!may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
+  if (elements_of(program.buffer(*lines.call.workspace)) > offset / parts) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
   call.workspace = program.add(std::move(workspace));
-  call.spec = std::make_shared<MomentsOfPartsSpec>(product, std::move(chunks));
+  call.spec = std::make_shared<MomentsOfPartsSpec>(product.shared_spec(), std::move(chunks));
+  return call;
+}
+
+// Lines in chunks after a product in parts, or in tiles that have the statistics of their voxels.
+std::optional<KernelCall> normalize_chunks(Program& program, const TypedCall<GemmSpec>& product,
+                                           const TypedCall<LineChunkSpec>& lines, const GpuMachine& gpu) {
+  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
+  if (!known) return std::nullopt;
+  if (known->parts > 1) return sum_parts(program, product, lines, known->parts);
+  const kernels::GemmPlan& plan = product.spec.plan();
+  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(plan.tile.rows, 0);
+  if (chunks == nullptr || !may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
+  if (!may_have_moments(plan, elements_of(program.buffer(product.call.output)))) return std::nullopt;
+  KernelCall call = joined(product.call, lines.call);
+  Buffer moments = program.buffer(*lines.call.workspace);
+  moments.shape[1] =
+      kernels::divide_up(plan.grid(known->sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
+  call.workspace = program.add(std::move(moments));
+  call.spec = std::make_shared<ProductMomentsSpec>(product.shared_spec(), std::move(chunks));
   return call;
 }
 
 }  // namespace
 
-std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows,
-                                                  const machine::GpuMachine& gpu) {
-  const GemmOperation* const operation = find_gemm(product);
-  if (operation == nullptr) return std::nullopt;
-  const GemmSizes given = operation->sizes(program);
-  if (!given.are_known) return std::nullopt;
-  const kernels::GemmPlan& plan = chosen_plan(product);
-  const int64_t parts = plan.parts(given.sizes, gpu);
-  if (parts > 1) return sum_parts(program, product, rows, parts);
-  std::shared_ptr<const HipKernelSpec> chunks = rows_of_chunks(rows, plan.tile.rows, 0);
-  if (chunks == nullptr || !may_normalize_in_place(program, product, rows)) return std::nullopt;
-  if (!may_have_moments(plan, elements_of(program.buffer(product.output)))) return std::nullopt;
-  KernelCall call = joined(product, rows);
-  Buffer moments = program.buffer(*rows.workspace);
-  moments.shape[1] =
-      kernels::divide_up(plan.grid(given.sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
-  call.workspace = program.add(std::move(moments));
-  call.spec = std::make_shared<ProductMomentsSpec>(product, std::move(chunks));
-  return call;
+Fusion normalized_product_fusion(const GpuMachine& gpu) {
+  return fusion_of<GemmSpec, LineSpec>("normalized_product",
+                                       [gpu](Program& program, const auto& product, const auto& lines) {
+                                         return normalize_parts(program, product, lines, gpu);
+                                       });
+}
+
+Fusion chunked_product_fusion(const GpuMachine& gpu) {
+  return fusion_of<GemmSpec, LineChunkSpec>("chunked_product",
+                                            [gpu](Program& program, const auto& product, const auto& lines) {
+                                              return normalize_chunks(program, product, lines, gpu);
+                                            });
 }
 
 }  // namespace onnxc

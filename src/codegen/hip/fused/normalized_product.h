@@ -1,18 +1,16 @@
-// A convolution and the normalisation of its result in two launches (kernels/hip/fused/normalized_parts.h,
-// product_moments.h).
+// A convolution and the normalisation of its result by channels in blocks, at sizes that are known. The product's
+// epilogue becomes the inner one.
 #pragma once
 
-#include <optional>
-
-#include "ir/program/program.h"
 #include "machine/gpu_machine.h"
+#include "passes/lowering/target.h"
 
 namespace onnxc {
 
-// Supports products at sizes that are known, with a normalisation by channels in blocks: products in parts whose rows a
-// block holds, and products in one part whose rows are normalised in chunks. The product's epilogue becomes the inner
-// one.
-std::optional<KernelCall> normalized_product_call(Program& program, const KernelCall& product, const KernelCall& rows,
-                                                  const machine::GpuMachine& gpu);
+// Supports products in parts whose lines a block holds: two launches (kernels/hip/fused/normalized_parts.h).
+Fusion normalized_product_fusion(const machine::GpuMachine& gpu);
+// Supports lines that are normalised in chunks (kernels/hip/fused/product_moments.h; moments_of_parts.h for a product
+// in parts).
+Fusion chunked_product_fusion(const machine::GpuMachine& gpu);
 
 }  // namespace onnxc

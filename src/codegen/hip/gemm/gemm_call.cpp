@@ -3,9 +3,8 @@
 #include <Eigen/Core>
 #include <cstring>
 
-#include "codegen/hip/call/kernel_spec.h"
+#include "codegen/call/kernel_call.h"
 #include "ops/nest_builder.h"
-#include "passes/lowering/usual_size.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -14,136 +13,6 @@ namespace {
 using kernels::ConvShape;
 using kernels::GemmPlan;
 using kernels::Products;
-
-const char* order_name(kernels::InputOrder order) {
-  switch (order) {
-    case kernels::InputOrder::blocks:
-      return "blocks";
-    case kernels::InputOrder::elements:
-      return "elements";
-    case kernels::InputOrder::planar:
-      return "planar";
-  }
-  internal_error("an order of the input");
-}
-
-const char* order_name(kernels::WeightOrder order) {
-  switch (order) {
-    case kernels::WeightOrder::packed:
-      return "packed";
-    case kernels::WeightOrder::computed:
-      return "computed";
-    case kernels::WeightOrder::strided:
-      return "strided";
-  }
-  internal_error("an order of the weights");
-}
-
-std::string plan_text(const GemmPlan& plan) {
-  return fmt::format(
-      "GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}, {}}}",
-      shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
-      order_name(plan.input_order), plan.input_lanes, order_name(plan.weight_order), plan.matrix_product, plan.is_split,
-      plan.output_lanes, plan.has_run_time_depth);
-}
-
-class GemmSpec : public HipKernelSpec {
- public:
-  GemmSpec(GemmOperation operation, const GemmChoice& choice, KernelOperands operands)
-      : operation_(std::move(operation)), choice_(choice), operands_(std::move(operands)) {}
-
-  std::string describe() const override {
-    return fmt::format("{} {} tile {}x{}{}", operation_.title, name(plan().products), plan().tile.rows,
-                       plan().tile.columns, plan().is_split ? " split" : "");
-  }
-  std::string device_header() const override { return "kernels/hip/gemm/implicit_gemm.h"; }
-  std::string host_header() const override { return "kernels/hip/gemm/gemm_geometry.h"; }
-
-  std::string arguments_type(const KernelCall& call, const Program& program) const override {
-    return fmt::format("GemmArguments<{}, {}, {}>", c_type(program, call.inputs[0]), c_type(program, call.inputs[1]),
-                       c_type(program, call.output));
-  }
-  std::string function(const KernelCall& call, const Program& program) const override {
-    return fmt::format("implicit_gemm<{}>", plan_text(plan_of(call, program)));
-  }
-  bool writes_row_major() const override { return true; }
-  bool accepts_views() const override { return true; }
-  KernelOperands operands() const override { return operands_; }
-
-  std::string arguments(const KernelCall& call, const KernelText& text) const override {
-    const std::string zeros = call.inputs.size() == 2
-                                  ? fmt::format("{} + {}", text.pointer(call.inputs[1]), plan().weight_count())
-                                  : text.pointer(call.inputs[2]);
-    return braced(
-        {text.pointer(call.inputs[0]), text.pointer(call.inputs[1]), text.pointer(call.output), sizes(text),
-         view(text, call.inputs[0], operation_.input_axes, plan().input_lanes, plan().shape.group_input_channels()),
-         view(text, call.output, operation_.output_axes, plan_of(call, text.program).output_lanes, 0),
-         weight_view(text, call.inputs[1]), zeros, call.workspace ? text.pointer(*call.workspace) : "nullptr",
-         fmt::format("{}.launch({}, planned_gpu)", plan_text(plan()), sizes(text)),
-         plan().has_run_time_depth ? fmt::format("static_cast<int32_t>({})", text.expr(operation_.depth)) : "0"});
-  }
-  std::string blocks() const override { return plan_text(plan()) + ".blocks_of(arguments.call, planned_gpu)"; }
-  std::vector<DeviceFunction> further(const KernelCall& call, const Program& program) const override {
-    if (!plan().is_split) return {};
-    return {{fmt::format("combine_parts<{}>", plan_text(plan_of(call, program))),
-             plan_text(plan()) + ".combining_blocks(arguments.call.sizes, planned_gpu)"}};
-  }
-
-  const GemmOperation& operation() const { return operation_; }
-  const GemmPlan& plan() const { return choice_.plan; }
-  double planned_microseconds() const { return choice_.estimate.microseconds; }
-  std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation_, rank); }
-
-  KernelFigures figures() const override {
-    if (!choice_.are_sizes_known) return {choice_.lds_bytes, choice_.waves};
-    return {choice_.lds_bytes, choice_.waves,
-            Expected{choice_.estimate.microseconds, onnxc::describe(choice_.estimate.bound)}};
-  }
-
- private:
-  // With the layout of the output, which an epilogue may have changed. Columns of a row-major matrix are like a block.
-  GemmPlan plan_of(const KernelCall& call, const Program& program) const {
-    GemmPlan plan = choice_.plan;
-    if (!plan.matrix_product && program.buffer(call.output).layout.is_row_major()) plan.output_lanes = 1;
-    return plan;
-  }
-
-  std::string sizes(const KernelText& text) const {
-    auto axes = [&](const std::array<Expr, 3>& extents) {
-      return braced({text.expr(extents[0]), text.expr(extents[1]), text.expr(extents[2])});
-    };
-    return braced(
-        {text.expr(operation_.batch), axes(operation_.input), axes(operation_.output), axes(operation_.begin_pads)});
-  }
-
-  // `group_channels` is what a group is further in the channels, unless groups have an axis of their own.
-  std::string view(const KernelText& text, BufferId id, const GemmAxes& axes, int64_t lanes,
-                   int64_t group_channels) const {
-    const Program& program = text.program;
-    // If channels are read one by one the kernel itself counts them through all groups.
-    const bool counts_channels = plan().input_order != kernels::InputOrder::blocks || group_channels == 0;
-    const Expr group = axes.group        ? axis_stride(program, id, axes.group)
-                       : counts_channels ? Expr(0)
-                                         : axis_stride(program, id, axes.channel, group_channels);
-    return braced({text.expr(axis_stride(program, id, axes.batch)),
-                   text.expr(plan().matrix_product && !axes.group ? Expr(0) : group),
-                   text.expr(axis_stride(program, id, axes.channel, lanes)),
-                   text.expr(axis_stride(program, id, axes.d)), text.expr(axis_stride(program, id, axes.h)),
-                   text.expr(axis_stride(program, id, axes.w))});
-  }
-
-  std::string weight_view(const KernelText& text, BufferId id) const {
-    if (!operation_.weight_axes) return "{}";
-    const GemmOperation::Matrix& axes = *operation_.weight_axes;
-    return braced(
-        {text.expr(axis_stride(text.program, id, axes.batch)), text.expr(axis_stride(text.program, id, axes.group)),
-         text.expr(axis_stride(text.program, id, axes.k)), text.expr(axis_stride(text.program, id, axes.column))});
-  }
-
-  GemmOperation operation_;
-  GemmChoice choice_;
-  KernelOperands operands_;
-};
 
 // The elements of a group that are summed at one tap.
 Expr reduction_of(const GemmOperation& operation) {
@@ -202,62 +71,15 @@ uint16_t bits_of(float value, DType dtype) {
 
 }  // namespace
 
-const char* name(Products products) {
-  switch (products) {
-    case Products::float32:
-      return "float32";
-    case Products::xf32:
-      return "xf32";
-    case Products::bf16x3:
-      return "bf16x3";
-    case Products::float16:
-      return "float16";
-    case Products::bfloat16:
-      return "bfloat16";
-  }
-  internal_error("a kind of products");
-}
-
-std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank) {
-  std::vector<std::string> names(rank, "0");
-  const GemmAxes& axes = operation.output_axes;
-  names.at(axes.channel) = "c";
-  const std::pair<const std::optional<size_t>&, const char*> others[] = {
-      {axes.batch, "n"}, {axes.group, "g"}, {axes.d, "d"}, {axes.h, "h"}, {axes.w, "w"}};
-  for (const auto& [axis, text] : others)
-    if (axis) names.at(*axis) = text;
-  return names;
-}
-
-const GemmOperation* find_gemm(const KernelCall& call) {
-  const auto* spec = dynamic_cast<const GemmSpec*>(call.spec.get());
-  return spec == nullptr ? nullptr : &spec->operation();
-}
-
-double planned_microseconds(const KernelCall& call) {
-  return dynamic_cast<const GemmSpec&>(*call.spec).planned_microseconds();
-}
-
-const GemmPlan& chosen_plan(const KernelCall& call) { return dynamic_cast<const GemmSpec&>(*call.spec).plan(); }
-
-std::string gemm_plan_text(const KernelCall& call) { return plan_text(chosen_plan(call)); }
-
 bool may_count_positions(const std::array<Expr, 3>& extents) {
   auto known = [&](size_t axis) { return extents[axis].constant().value_or(1); };
   return GemmPlan::fits({known(0), known(1), known(2)});
 }
 
-GemmSizes GemmOperation::sizes(const Program& program) const {
-  bool are_known = true;
-  auto value = [&](const Expr& expr) {
-    are_known = are_known && expr.constant().has_value();
-    return usual_size(program, expr).value_or(1);
-  };
-  auto axes = [&](const std::array<Expr, 3>& exprs) {
-    return kernels::Axes{value(exprs[0]), value(exprs[1]), value(exprs[2])};
-  };
-  const kernels::ConvSizes sizes = {batch.constant() ? value(batch) : 1, axes(input), axes(output), axes(begin_pads)};
-  return {sizes, are_known && batch.constant().has_value()};
+PlannedGemm plan_gemm(GemmOperation operation, const Graph& graph, const GpuMachine& gpu) {
+  const GemmSizes sizes = operation.sizes(graph);
+  const GemmChoice choice = choose_gemm(operation.plan, sizes, gpu);
+  return {std::move(operation), choice, sizes.have_hints ? std::optional(choice.estimate.microseconds) : std::nullopt};
 }
 
 Products products_for(DType dtype, Products float32) {
@@ -355,10 +177,11 @@ BufferId pack_computed_weights(
   return packed_id;
 }
 
-void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
+void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
                 const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
-                const GpuMachine& gpu, LoweringContext& context) {
-  const GemmChoice choice = choose_gemm(operation.plan, operation.sizes(context.program()), gpu);
+                LoweringContext& context) {
+  const GemmOperation& operation = planned.operation;
+  const GemmChoice& choice = planned.choice;
   KernelCall call;
   call.inputs = {input, weights(choice.plan)};
   std::optional<KernelOperand> computed_weights;
@@ -377,7 +200,7 @@ void lower_gemm(const Node& node, GemmOperation operation, BufferId input,
   call.epilogue = std::move(epilogue);
   KernelOperands operands =
       gemm_operands(operation, context.program().buffer(input).layout, output_layout, computed_weights);
-  call.spec = std::make_shared<GemmSpec>(std::move(operation), choice, std::move(operands));
+  call.spec = std::make_shared<GemmSpec>(std::move(planned), std::move(operands));
   context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);
 }
 

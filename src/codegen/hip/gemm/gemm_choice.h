@@ -44,6 +44,7 @@ struct GemmChoice {
 struct GemmSizes {
   kernels::ConvSizes sizes;
   bool are_known;
+  bool have_hints = true;  // each that is not known
 };
 GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu);
 

@@ -2,16 +2,16 @@
 // channels: two launches in place of three.
 //
 // Method: each block of the first kernel stores its sums to the tensor of its part. A block of the second one adds the
-// parts of its rows in their order, applies the convolution's epilogue (the inner one), and normalises what it holds in
-// registers. The result is never rounded to 16 bits between the two.
+// parts of its lines in their order, applies the convolution's epilogue (the inner one), and normalises what it holds
+// in registers. The result is never rounded to 16 bits between the two.
 //
-// Bound by: the latency of the second kernel's loads, which a few blocks make. Limits: channels in blocks, rows that a
+// Bound by: the latency of the second kernel's loads, which a few blocks make. Limits: channels in blocks, lines that a
 // block holds, sizes that are known when the model is compiled.
 #pragma once
 
 #include "kernels/hip/fused/normalized_parts_geometry.h"
 #include "kernels/hip/gemm/implicit_gemm.h"
-#include "kernels/hip/memory_bound/normalized_rows.h"
+#include "kernels/hip/memory_bound/normalized_lines.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -36,18 +36,18 @@ __device__ inline void product_parts(const Arguments& arguments, const Inner& /*
   store_parts<plan>(arguments.product);
 }
 
-template <RowPlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
+template <LinePlan plan, class Input, class Weight, class Output, class Inner, class Epilogue>
 __device__ inline void normalized_parts(const NormalizedPartsArguments<Input, Weight, Output>& arguments,
                                         const Inner& inner, const Epilogue& epilogue) {
-  using R = Row<plan, float>;
+  using L = Line<plan, float>;
   static_assert(plan.always_fits());
-  const R row(arguments.rows, static_cast<uint32_t>(block_index()));
-  RowStore<plan, float, Output, Epilogue> output(row, arguments.rows, epilogue);
-  float values[R::count];
-  row.load_sums(0, static_cast<int32_t>(arguments.product.launch.parts), part_size(arguments.product), values);
+  const L line(arguments.lines, static_cast<uint32_t>(block_index()));
+  LineStore<plan, float, Output, Epilogue> output(line, arguments.lines, epilogue);
+  float values[L::count];
+  line.load_sums(0, static_cast<int32_t>(arguments.product.launch.parts), part_size(arguments.product), values);
   output.apply(inner, 0, values);
-  RowStatistics<plan.kind> statistics;
-  statistics.normalize(row, values, arguments.rows.epsilon);
+  LineStatistics<plan.kind> statistics;
+  statistics.normalize(line, values, arguments.lines.epsilon);
   output.store(0, values);
 }
 

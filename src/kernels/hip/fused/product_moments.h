@@ -7,7 +7,7 @@
 // it: a part of the statistics, as normalized_chunks.h has them. The kernels after it are those there, in place. A tile
 // is a part, so that large images have thousands of them, which are folded first.
 //
-// Limits: a convolution in one part and one group of channels, channels in blocks; rows of whole chunks, so that no
+// Limits: a convolution in one part and one group of channels, channels in blocks; lines of whole chunks, so that no
 // thread of the second kernel reads what another one stores.
 #pragma once
 
@@ -131,7 +131,7 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
   gemm.reduce();
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });
-  gemm.store_moments(arguments.rows.partial, static_cast<int32_t>(arguments.rows.rows.launch.parts.divisor));
+  gemm.store_moments(arguments.lines.partial, static_cast<int32_t>(arguments.lines.lines.launch.parts.divisor));
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

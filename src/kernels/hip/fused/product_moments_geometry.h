@@ -2,15 +2,15 @@
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
-#include "kernels/hip/memory_bound/row_geometry.h"
+#include "kernels/hip/memory_bound/line_geometry.h"
 
 namespace onnxc::kernels {
 
-// The product's output is where the rows are read and, normalised, stored; their parts are the product's tiles.
+// The product's output is where the lines are read and, normalised, stored; their parts are the product's tiles.
 template <class Input, class Weight, class Output>
 struct ProductMomentsArguments {
   GemmArguments<Input, Weight, Output> product;
-  ChunkArguments<Output, Output> rows;
+  ChunkArguments<Output, Output> lines;
 };
 
 }  // namespace onnxc::kernels

@@ -27,12 +27,12 @@ MUTATIONS = [
     ),
     Mutation(
         "elements of a fold not stored",
-        [Change("    values[3 * R::lanes] = moments.elements;\n", "", CHUNKS)],
+        [Change("    values[3 * L::lanes] = moments.elements;\n", "", CHUNKS)],
         WRONG_RESULT,
     ),
     Mutation(
         "folded where the parts lie",
-        [Change("arguments.partial + parts * partial_values * R::lanes +", "arguments.partial +", CHUNKS)],
+        [Change("arguments.partial + parts * partial_values * L::lanes +", "arguments.partial +", CHUNKS)],
         "without a release and an acquire",
     ),
 ]

@@ -14,7 +14,7 @@ from tests.kernels.hip.mutations.broken_kernels import (
 )
 
 PARTS, MOMENTS, SUMS = "fused/normalized_parts.h", "fused/product_moments.h", "fused/moments_of_parts.h"
-ROWS, WAVE = "memory_bound/normalized_rows.h", "wave/wave.h"
+LINES, WAVE = "memory_bound/normalized_lines.h", "wave/wave.h"
 
 MUTATIONS = [
     Mutation(
@@ -24,17 +24,17 @@ MUTATIONS = [
     ),
     Mutation(
         "parts: the last left out",
-        [Change("if (tensor + set < tensors)", "if (tensor + set < tensors - 1)", ROWS)],
+        [Change("if (tensor + set < tensors)", "if (tensor + set < tensors - 1)", LINES)],
         WRONG_RESULT,
     ),
     Mutation(
         "parts: one behind the last loaded",
-        [Change("(tensor < tensors ? tensor : tensors - 1) * size", "tensor * size", ROWS)],
+        [Change("(tensor < tensors ? tensor : tensors - 1) * size", "tensor * size", LINES)],
         "past the end of a device allocation",
     ),
     Mutation(
         "parts: elements of another thread",
-        [Change("input + i * step + own", "input + i * step / 2 + own", ROWS)],
+        [Change("input + i * step + own", "input + i * step / 2 + own", LINES)],
         WRONG_RESULT,
     ),
     Mutation(

@@ -1,4 +1,4 @@
-#include "codegen/cpu/matmul/matmul_kernel.h"
+#include "codegen/cpu/matmul/matmul_row.h"
 
 #include <algorithm>
 #include <span>
@@ -25,7 +25,7 @@ bool broadcasts(std::span<const Expr> shape, std::span<const Expr> whole) {
   return true;
 }
 
-class MatmulSpec : public CpuKernelSpec {
+class MatmulSpec : public ProductCallSpec {
  public:
   MatmulSpec(Product product, KernelOperands operands) : product_(std::move(product)), operands_(std::move(operands)) {}
 
@@ -53,7 +53,7 @@ class MatmulSpec : public CpuKernelSpec {
                    matrix_view(text, call.output, false)});
   }
 
-  const Product& product() const { return product_; }
+  const Product& product() const override { return product_; }
   Expr operations() const override { return product_operations(product_); }
 
  private:
@@ -135,11 +135,6 @@ Expr product_operations(const Product& product) {
   Expr result = product.rows * product.columns * product.depth * 2;
   for (const Expr& extent : product.batch) result *= extent;
   return result;
-}
-
-const Product* find_product(const KernelCall& call) {
-  const auto* spec = dynamic_cast<const MatmulSpec*>(call.spec.get());
-  return spec == nullptr ? nullptr : &spec->product();
 }
 
 std::string matrix_view(const KernelText& text, BufferId id, bool is_transposed) {

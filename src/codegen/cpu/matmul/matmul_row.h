@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "codegen/call/kernel_text.h"
+#include "codegen/cpu/call/kernel_spec.h"
 
 namespace onnxc {
 
@@ -26,8 +26,12 @@ bool can_be_packed(const Value& b);
 std::string product_sizes(const KernelText& text, const Product& product);
 Expr product_operations(const Product& product);
 
-// The product that a call computes; null for the call of another kernel.
-const Product* find_product(const KernelCall& call);
+// The call of a product, as a fusion sees it.
+class ProductCallSpec : public CpuKernelSpec {
+ public:
+  virtual const Product& product() const = 0;
+};
+
 // A MatrixView of a buffer: its strides.
 std::string matrix_view(const KernelText& text, BufferId id, bool is_transposed);
 // The extents of as many batch axes as kernels expect; those that the product lacks, in front, are 1.

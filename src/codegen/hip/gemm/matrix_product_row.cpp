@@ -3,6 +3,7 @@
 // The first operand's rows are the kernel's voxels, its columns the channels. The second operand is a packed constant,
 // or a matrix made at run time, one for each element of a batch; the second batch axis is then the kernel's groups and
 // must be static. Columns of the second operand must be static; rows, the batch and the reduction may be dynamic.
+#include "codegen/call/kernel_call.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
 #include "ops/algebra/product_spec.h"
@@ -112,46 +113,55 @@ Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& ma
   });
 }
 
-void lower_matrix_product(const Node& node, const MatrixProduct& product, kernels::Products products,
-                          const GpuMachine& gpu, LoweringContext& context) {
-  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+// Whether the second operand is a constant that the compile packs.
+bool is_packed(const Value& b, const MatrixProduct& product) {
+  return b.constant && b.shape->size() == 2 && product.depth.constant();
+}
+
+GemmOperation operation_of(const HipProblem& problem, const MatrixProduct& product) {
+  const Value &a = *problem.node->inputs[0], &b = *problem.node->inputs[1];
   const bool has_run_time_depth = !product.depth.constant();
-  const bool is_constant = b.constant && b.shape->size() == 2 && !has_run_time_depth;
-  const int64_t depth = usual_size(context.program(), product.depth).value_or(usual_depth);
+  const int64_t depth = usual_size(*problem.graph, product.depth).value_or(usual_depth);
   // Whole blocks of columns, next to each other, are read as blocks of channels.
   const bool has_blocks =
       product.left.channel + 1 == a.shape->size() && !has_run_time_depth && depth % kernels::block_channels == 0;
   // Rows that lie next to each other: a transposed matrix.
   const bool has_planes = product.left.w == a.shape->size() - 1;
   GemmPlan plan{.shape = {product.groups * depth, product.groups * product.columns, product.groups},
-                .products = products_for(a.dtype, products),
+                .products = products_for(a.dtype, problem.products),
                 .input_order = has_blocks   ? InputOrder::blocks
                                : has_planes ? InputOrder::planar
                                             : InputOrder::elements,
                 .input_lanes = has_blocks ? kernels::block_channels : 1,
-                .weight_order = is_constant ? WeightOrder::packed : WeightOrder::strided,
+                .weight_order = is_packed(b, product) ? WeightOrder::packed : WeightOrder::strided,
                 .matrix_product = true,
                 .has_run_time_depth = has_run_time_depth};
-  GemmOperation operation{
-      .title = fmt::format("{} {}->{}", context.kernel(), product.depth.to_string(), product.columns),
-      .plan = plan,
-      .batch = product.batch,
-      .input = product.positions,
-      .output = product.positions,
-      .begin_pads = {0, 0, 0},
-      .input_axes = product.left,
-      .output_axes = product.output,
-      .weight_axes = {},
-      .depth = product.depth};
-  if (!is_constant) operation.weight_axes = product.right;
+  GemmOperation operation{.title = fmt::format("matmul {}->{}", product.depth.to_string(), product.columns),
+                          .plan = plan,
+                          .batch = product.batch,
+                          .input = product.positions,
+                          .output = product.positions,
+                          .begin_pads = {0, 0, 0},
+                          .input_axes = product.left,
+                          .output_axes = product.output,
+                          .weight_axes = {},
+                          .depth = product.depth};
+  if (!is_packed(b, product)) operation.weight_axes = product.right;
+  return operation;
+}
+
+void lower_matrix_product(const Node& node, const MatrixProduct& product, const PlannedGemm& planned,
+                          LoweringContext& context) {
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
   auto row_major = [&](const Value& value) {
     return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
   };
   auto weights = [&](const GemmPlan& chosen) {
-    return is_constant ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant)) : row_major(b);
+    return is_packed(b, product) ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant))
+                                 : row_major(b);
   };
-  lower_gemm(node, operation, row_major(a), weights, product_epilogue(node, context),
-             Layout::row_major(node.outputs[0]->shape->size()), gpu, context);
+  lower_gemm(node, planned, row_major(a), weights, product_epilogue(node, context),
+             Layout::row_major(node.outputs[0]->shape->size()), context);
 }
 
 }  // namespace
@@ -160,10 +170,12 @@ void lower_matrix_product(const Node& node, const MatrixProduct& product, kernel
 void offer_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const std::optional<MatrixProduct> product = as_matrix_product(*problem.node);
   if (!product || !may_count_positions(product->positions)) return;
-  offers.push_back({.kernel = "matmul",
+  const PlannedGemm planned = plan_gemm(operation_of(problem, *product), *problem.graph, gpu);
+  offers.push_back({.kernel = planned.title(),
                     .gives = LayoutDemand::rows,
-                    .lower = [problem, gpu, product = *product](LoweringContext& context) {
-                      lower_matrix_product(*problem.node, product, problem.products, gpu, context);
+                    .cost = planned.cost,
+                    .lower = [&node = *problem.node, product = *product, planned](LoweringContext& context) {
+                      lower_matrix_product(node, product, planned, context);
                     }});
 }
 

@@ -1,4 +1,4 @@
-// The demands of the kernels of convolutions on a convolution: conv_kernel.cpp and channelwise_kernel.cpp.
+// The demands of the kernels of convolutions on a convolution: implicit_gemm_row.cpp and channelwise_row.cpp.
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"

@@ -2,9 +2,10 @@
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
-#include "codegen/hip/gemm/conv_kernel.h"
 #include "codegen/hip/gemm/gemm_choice.h"
+#include "codegen/hip/gemm/implicit_gemm_row.h"
 #include "kernels/hip/memory_bound/channelwise_geometry.h"
+#include "passes/lowering/usual_size.h"
 
 namespace onnxc {
 namespace {
@@ -20,18 +21,32 @@ std::string plan_text(const ChannelwisePlan& plan) {
   return fmt::format("ChannelwisePlan{{{}, {}, {}}}", shape_text(plan.shape), plan.lanes, plan.output_lanes);
 }
 
+// Each element is read or written once. `size` gives the value of an extent, if there is one.
+template <class Size>
+std::optional<GpuEstimate> estimate_traffic(const KernelConvolution& convolution, const GpuMachine& gpu,
+                                            const Size& size) {
+  Expr input = convolution.shape.input_channels, output = convolution.shape.output_channels;
+  for (const WindowAxis& axis : convolution.axes) {
+    input *= axis.input;
+    output *= axis.output;
+  }
+  const std::optional<int64_t> images = size(convolution.spec.batch), elements = size(input + output);
+  if (!images || !elements) return std::nullopt;
+  return estimate_memory(*images * *elements * 4, gpu);
+}
+
 class ChannelwiseSpec : public HipKernelSpec {
  public:
-  ChannelwiseSpec(std::string name, KernelConvolution convolution, const ChannelwisePlan& plan, const GpuMachine& gpu,
+  ChannelwiseSpec(std::string title, KernelConvolution convolution, const ChannelwisePlan& plan, const GpuMachine& gpu,
                   Layout input_layout, Layout output_layout)
-      : name_(std::move(name)),
+      : title_(std::move(title)),
         convolution_(std::move(convolution)),
         plan_(plan),
         gpu_(gpu),
         input_layout_(std::move(input_layout)),
         output_layout_(std::move(output_layout)) {}
 
-  std::string describe() const override { return convolution_title(name_, convolution_); }
+  std::string describe() const override { return title_; }
   std::string device_header() const override { return "kernels/hip/memory_bound/channelwise.h"; }
   std::string host_header() const override { return "kernels/hip/memory_bound/channelwise_geometry.h"; }
 
@@ -67,7 +82,8 @@ class ChannelwiseSpec : public HipKernelSpec {
   }
 
   KernelFigures figures() const override {
-    const std::optional<GpuEstimate> estimate = estimate_traffic();
+    const std::optional<GpuEstimate> estimate =
+        estimate_traffic(convolution_, gpu_, [](const Expr& extent) { return extent.constant(); });
     if (!estimate) return {plan_.lds_bytes(), planned_waves};
     return {plan_.lds_bytes(), planned_waves, Expected{estimate->microseconds, onnxc::describe(estimate->bound)}};
   }
@@ -79,18 +95,6 @@ class ChannelwiseSpec : public HipKernelSpec {
     return plan;
   }
 
-  std::optional<GpuEstimate> estimate_traffic() const {
-    Expr input = convolution_.spec.batch * plan_.shape.input_channels,
-         output = convolution_.spec.batch * plan_.shape.output_channels;
-    for (const WindowAxis& axis : convolution_.axes) {
-      input *= axis.input;
-      output *= axis.output;
-    }
-    const std::optional<int64_t> elements = (input + output).constant();
-    if (!elements) return std::nullopt;
-    return estimate_memory(*elements * 4, gpu_);
-  }
-
   static std::string view(const KernelText& text, BufferId id, int64_t lanes) {
     const size_t rank = text.program.buffer(id).shape.size();
     auto stride = [&](size_t axis, int64_t step) { return text.expr(axis_stride(text.program, id, axis, step)); };
@@ -98,7 +102,7 @@ class ChannelwiseSpec : public HipKernelSpec {
     return braced({stride(0, 1), stride(1, lanes), spatial(3), spatial(2), spatial(1)});
   }
 
-  std::string name_;
+  std::string title_;
   KernelConvolution convolution_;
   ChannelwisePlan plan_;
   GpuMachine gpu_;
@@ -126,6 +130,17 @@ bool supports(const KernelConvolution& convolution, const GpuMachine& gpu) {
          plan.span() <= most_span;
 }
 
+// For one image if only a run knows the batch.
+std::optional<double> cost_of(const HipProblem& problem, const GpuMachine& gpu) {
+  const KernelConvolution& convolution = *problem.convolution;
+  const Expr one = 1, &batch = convolution.spec.batch;
+  const std::optional<GpuEstimate> estimate =
+      estimate_traffic(convolution, gpu, [&](const Expr& extent) -> std::optional<int64_t> {
+        return usual_size(*problem.graph, &extent == &batch && !batch.constant() ? one : extent);
+      });
+  return estimate ? std::optional(estimate->microseconds) : std::nullopt;
+}
+
 void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
@@ -151,8 +166,9 @@ void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, Lowerin
 // Convolutions with few channels a group, depthwise among them.
 void offer_channelwise(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !supports(*problem.convolution, gpu)) return;
-  offers.push_back({.kernel = "conv channelwise",
+  offers.push_back({.kernel = convolution_title("conv channelwise", *problem.convolution),
                     .gives = LayoutDemand::blocks,
+                    .cost = cost_of(problem, gpu),
                     .lower = [problem, gpu](LoweringContext& context) { lower_channelwise(problem, gpu, context); }});
 }
 

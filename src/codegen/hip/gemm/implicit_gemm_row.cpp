@@ -1,4 +1,4 @@
-#include "codegen/hip/gemm/conv_kernel.h"
+#include "codegen/hip/gemm/implicit_gemm_row.h"
 
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"
@@ -81,36 +81,39 @@ kernels::Products products_of(const Node& node, kernels::Products float32) {
   return is_computed && products == kernels::Products::bf16x3 ? kernels::Products::float32 : products;
 }
 
-void lower_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, LoweringContext& context) {
+// The product that computes the convolution of an input in rows or in blocks.
+GemmOperation operation_of(const HipProblem& problem, bool is_row_major) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
-  const Value& input = *node.inputs[0];
-  const size_t rank = input.shape->size();
+  const size_t rank = node.inputs[0]->shape->size();
   GemmPlan plan{
       .shape = convolution.shape,
       .transposed = convolution.spec.transposed,
       .products = products_of(node, problem.products),
       .weight_order = node.inputs[1]->constant ? kernels::WeightOrder::packed : kernels::WeightOrder::computed};
-  const BufferId own = context.buffer(input);
-  const bool is_row_major = context.program().buffer(own).layout.is_row_major();
-  const bool is_planar = reads_elements(convolution, is_row_major);
-  if (is_planar) {
+  if (reads_elements(convolution, is_row_major)) {
     plan.input_order = InputOrder::planar;
     plan.input_lanes = is_row_major ? 1 : kernels::block_channels;
   } else if (!cuts_blocks(convolution.shape)) {
     plan.input_order = InputOrder::elements;
   }
-  const Layout blocked = Layout::channel_blocked(rank, kernels::block_channels);
-  const GemmOperation operation{.title = convolution_title(context.kernel(), convolution),
-                                .plan = plan,
-                                .batch = convolution.spec.batch,
-                                .input = three(convolution.axes, &WindowAxis::input),
-                                .output = three(convolution.axes, &WindowAxis::output),
-                                .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
-                                .input_axes = axes_of(rank),
-                                .output_axes = axes_of(rank),
-                                .weight_axes = {},
-                                .depth = {}};
+  return {.title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
+          .plan = plan,
+          .batch = convolution.spec.batch,
+          .input = three(convolution.axes, &WindowAxis::input),
+          .output = three(convolution.axes, &WindowAxis::output),
+          .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+          .input_axes = axes_of(rank),
+          .output_axes = axes_of(rank),
+          .weight_axes = {},
+          .depth = {}};
+}
+
+void lower_implicit_gemm(const Node& node, const PlannedGemm& planned, LoweringContext& context) {
+  const Value& input = *node.inputs[0];
+  const BufferId own = context.buffer(input);
+  const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
+  const bool is_planar = planned.choice.plan.input_order == InputOrder::planar;
   const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
   auto weights = [&](const GemmPlan& chosen) {
     if (!node.inputs[1]->constant) return pack_computed(chosen, node, context);
@@ -118,7 +121,7 @@ void lower_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Lower
   };
   const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
   const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
-  lower_gemm(node, operation, x, weights, bias_epilogue(node, context), output_layout, gpu, context);
+  lower_gemm(node, planned, x, weights, bias_epilogue(node, context), output_layout, context);
 }
 
 }  // namespace
@@ -134,12 +137,19 @@ bool is_for_implicit_gemm(const KernelConvolution& convolution) {
   return !convolution.spec.transposed && convolution.shape.group_output_channels() >= fewest_group_columns;
 }
 
-// Convolutions and transposed convolutions on MFMA.
+// Convolutions and transposed convolutions on MFMA; copies its input to blocks if it reads those.
 void offer_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !is_for_implicit_gemm(*problem.convolution)) return;
-  offers.push_back({.kernel = problem.convolution->spec.transposed ? "conv_transpose" : "conv",
-                    .gives = LayoutDemand::blocks,
-                    .lower = [problem, gpu](LoweringContext& context) { lower_implicit_gemm(problem, gpu, context); }});
+  for (const LayoutDemand layout : {LayoutDemand::rows, LayoutDemand::blocks}) {
+    const PlannedGemm planned = plan_gemm(operation_of(problem, layout == LayoutDemand::rows), *problem.graph, gpu);
+    offers.push_back({.kernel = planned.title(),
+                      .gives = LayoutDemand::blocks,
+                      .needs = layout,
+                      .cost = planned.cost,
+                      .lower = [&node = *problem.node, planned](LoweringContext& context) {
+                        lower_implicit_gemm(node, planned, context);
+                      }});
+  }
 }
 
 }  // namespace onnxc

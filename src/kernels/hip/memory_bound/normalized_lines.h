@@ -1,81 +1,81 @@
-// Softmax, LogSoftmax and normalisations by mean and variance or by the mean of squares, over rows that lie anywhere in
-// a tensor; stored as float, float16 or bfloat16, computed in float32.
+// Softmax, LogSoftmax and normalisations by mean and variance or by the mean of squares, over lines that lie anywhere
+// in a tensor; stored as float, float16 or bfloat16, computed in float32.
 //
-// Problem: a row's statistics depend on all its elements, and each element is then read again to be normalised: as loop
-// nests this is two to four reads from memory and as many launches.
+// Problem: a line's statistics depend on all its elements, and each element is then read again to be normalised: as
+// loop nests this is two to four reads from memory and as many launches.
 //
-// Method: a block of threads holds its rows in registers, reads them once and stores them once, with the epilogue.
-// Short rows share a wavefront, whose lanes exchange partial results; rows of more than a few hundred elements have
-// several wavefronts, which exchange them through LDS. If rows are not contiguous the lanes are neighbouring rows, so
+// Method: a block of threads holds its lines in registers, reads them once and stores them once, with the epilogue.
+// Short lines share a wavefront, whose lanes exchange partial results; lines of more than a few hundred elements have
+// several wavefronts, which exchange them through LDS. If lines are not contiguous the lanes are neighbouring lines, so
 // that each load is of whole cache lines: the 16 channels of a block, or the axes after a softmax's. The mean comes
-// first, then the differences from it, whose own mean corrects the first one's rounding, and their squares. A row
+// first, then the differences from it, whose own mean corrects the first one's rounding, and their squares. A line
 // longer than a block holds is read twice: chunk after chunk for its statistics, then backwards, since the last chunks
 // are still in the caches.
 //
-// Few long rows would leave most compute units idle: normalized_chunks.h.
+// Few long lines would leave most compute units idle: normalized_chunks.h.
 //
 // Bound by: memory, one read and one store of each element; small tensors by the latency of loads and reductions.
-// Limits: 2^30 rows, and as many elements a row.
+// Limits: 2^30 lines, and as many elements a line.
 #pragma once
 
-#include "kernels/hip/memory_bound/row_geometry.h"
+#include "kernels/hip/memory_bound/line_geometry.h"
 #include "kernels/hip/wave/nest.h"
 #include "kernels/hip/wave/wave.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// Elements that are loaded or stored at once. They lie at multiples of their size: rows are whole vectors, and a buffer
-// begins at 16 bytes at least. A copy of bytes would not say so, and cost an access a byte on hardware that does not
-// take any address.
+// Elements that are loaded or stored at once. They lie at multiples of their size: lines are whole vectors, and a
+// buffer begins at 16 bytes at least. A copy of bytes would not say so, and cost an access a byte on hardware that does
+// not take any address.
 template <class T, int count>
 struct alignas(sizeof(T) * count) ElementVector {
   T values[count];
 };
 
-template <RowPlan plan, class Input>
-class Row {
+template <LinePlan plan, class Input>
+class Line {
  public:
   static constexpr auto lanes = static_cast<int>(plan.lanes), threads = static_cast<int>(plan.threads),
                         vector = static_cast<int>(plan.vector), held = static_cast<int>(plan.held);
   static constexpr int count = held * vector;
   static constexpr auto capacity = static_cast<int32_t>(plan.capacity());
 
-  int32_t outer, inner;  // the row
-  bool is_real;          // threads past the last row compute that one once more
+  int32_t outer, inner;  // the line
+  bool is_real;          // threads past the last line compute that one once more
   int32_t columns;
 
   template <class Arguments>
-  __device__ Row(const Arguments& arguments, uint32_t tile) : launch_(arguments.launch), view_(arguments.input_view) {
-    const RowLaunch& launch = launch_;
+  __device__ Line(const Arguments& arguments, uint32_t tile) : launch_(arguments.launch), view_(arguments.input_view) {
+    const LineLaunch& launch = launch_;
     const int thread = thread_index();
     lane_ = thread % lanes;
     first_ = thread / lanes % threads;
     columns = plan.columns > 0 ? static_cast<int32_t>(plan.columns) : static_cast<int32_t>(launch.columns);
     const auto behind = lanes == 1 ? 1 : plan.is_blocked ? lanes : static_cast<int32_t>(launch.inner);
     const int32_t first_outer =
-        static_cast<int32_t>(launch.inner_tiles.quotient(tile)) * static_cast<int32_t>(plan.rows_a_block());
+        static_cast<int32_t>(launch.inner_tiles.quotient(tile)) * static_cast<int32_t>(plan.lines_a_block());
     // Those of the block, and of these the thread's.
-    const int32_t rows = static_cast<int32_t>(launch.outer) - first_outer, row = thread / (lanes * threads);
-    outer = row < rows ? row : rows - 1;
+    const int32_t lines = static_cast<int32_t>(launch.outer) - first_outer, line = thread / (lanes * threads);
+    outer = line < lines ? line : lines - 1;
     inner = static_cast<int32_t>(launch.inner_tiles.remainder(tile)) * lanes + lane_;
-    is_real = (row < rows) & (inner < behind);
+    is_real = (line < lines) & (inner < behind);
     inner = inner < behind ? inner : behind - 1;
     stride_ = static_cast<uint32_t>(behind);
     block_ = static_cast<int64_t>(first_outer) * columns * behind;
     in_block_ = static_cast<uint32_t>(outer * columns * behind + inner);
     outer += first_outer;
     int64_t input = block_;
-    if constexpr (plan.input != RowMemory::whole) {
-      int64_t at[RowSizes::most_axes] = {};
-      place_row(at);
-      input = offset_of_row(at, view_);
+    if constexpr (plan.input != LineMemory::whole) {
+      int64_t at[LineSizes::most_axes] = {};
+      place_line(at);
+      input = offset_of_line(at, view_);
     }
     input_ = reinterpret_cast<const char*>(arguments.input + input);
   }
 
   // The indices along some axes of the element with this number.
   template <int first, int end>
-  __device__ void place(uint32_t number, int64_t (&at)[RowSizes::most_axes]) const {
+  __device__ void place(uint32_t number, int64_t (&at)[LineSizes::most_axes]) const {
     if constexpr (first < end) {
 #pragma clang loop unroll(full)
       for (int axis = end - 1; axis > first; --axis) {
@@ -86,32 +86,32 @@ class Row {
       at[first] = number;
     }
   }
-  static constexpr int row_end = plan.outer_axes + plan.row_axes;
-  // Those of the row itself, and those of one of its elements.
-  __device__ void place_row(int64_t (&at)[RowSizes::most_axes]) const {
+  static constexpr int line_end = plan.outer_axes + plan.line_axes;
+  // Those of the line itself, and those of one of its elements.
+  __device__ void place_line(int64_t (&at)[LineSizes::most_axes]) const {
     place<0, plan.outer_axes>(static_cast<uint32_t>(outer), at);
-    place<row_end, RowSizes::most_axes>(static_cast<uint32_t>(inner), at);
+    place<line_end, LineSizes::most_axes>(static_cast<uint32_t>(inner), at);
   }
-  __device__ void place_column(int32_t column, int64_t (&at)[RowSizes::most_axes]) const {
-    place<plan.outer_axes, row_end>(static_cast<uint32_t>(column), at);
+  __device__ void place_column(int32_t column, int64_t (&at)[LineSizes::most_axes]) const {
+    place<plan.outer_axes, line_end>(static_cast<uint32_t>(column), at);
   }
-  // The offsets in a part of a buffer: of the row, and of an element from there.
+  // The offsets in a part of a buffer: of the line, and of an element from there.
   template <int first, int end>
-  __device__ static int64_t offset_along(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
+  __device__ static int64_t offset_along(const int64_t (&at)[LineSizes::most_axes], const LineView& view) {
     int64_t offset = 0;
 #pragma clang loop unroll(full)
     for (int axis = first; axis < end; ++axis) offset += at[axis] * view.strides[axis];
     return offset;
   }
-  __device__ static int64_t offset_of_row(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
-    return offset_along<0, plan.outer_axes>(at, view) + offset_along<row_end, RowSizes::most_axes>(at, view);
+  __device__ static int64_t offset_of_line(const int64_t (&at)[LineSizes::most_axes], const LineView& view) {
+    return offset_along<0, plan.outer_axes>(at, view) + offset_along<line_end, LineSizes::most_axes>(at, view);
   }
-  __device__ static int64_t offset_in_row(const int64_t (&at)[RowSizes::most_axes], const RowView& view) {
-    return offset_along<plan.outer_axes, row_end>(at, view);
+  __device__ static int64_t offset_in_line(const int64_t (&at)[LineSizes::most_axes], const LineView& view) {
+    return offset_along<plan.outer_axes, line_end>(at, view);
   }
 
   // The byte offset of an element from the block's first: the thread's own part of its address. Between two uses of a
-  // set of offsets it is cheaper to compute them anew than to keep them in registers that the row needs: the compiler
+  // set of offsets it is cheaper to compute them anew than to keep them in registers that the line needs: the compiler
   // must not see that they are the same.
   __device__ uint32_t offsets_from() const {
     uint32_t first = in_block_;
@@ -126,19 +126,19 @@ class Row {
   // The first of the elements that a thread loads at once.
   __device__ int32_t column(int32_t begin, int load) const { return begin + (load * threads + first_) * vector; }
   __device__ bool is_inside(int32_t begin, int load) const { return column(begin, load) < columns; }
-  // Which of the row's threads this is.
-  __device__ int32_t thread_of_row() const { return first_; }
+  // Which of the line's threads this is.
+  __device__ int32_t thread_of_line() const { return first_; }
 
-  // An element past the end of the row is read from its end, so that no load needs a branch.
+  // An element past the end of the line is read from its end, so that no load needs a branch.
   __device__ void load(int32_t begin, float (&values)[count]) const {
     const uint32_t first = offsets_from();
 #pragma clang loop unroll(full)
     for (int i = 0; i < held; ++i) load_at(input_ + offset_of_load(first, begin, i), i, values);
   }
   // The sums of the elements of some tensors of the input's size that lie one after the other, added in their order; of
-  // a row that is held, or of a whole chunk of one.
+  // a line that is held, or of a whole chunk of one.
   __device__ void load_sums(int32_t begin, int32_t tensors, int64_t size, float (&values)[count]) const {
-    static_assert(plan.input == RowMemory::whole);
+    static_assert(plan.input == LineMemory::whole);
     // So many tensors' loads are under way while those of one are added.
     constexpr int ahead = count < 8 ? 8 : count < 64 ? 64 / count : 1;
     // The common part of the threads' offsets is added to the tensor's place, in scalar registers.
@@ -179,14 +179,14 @@ class Row {
     for (int j = 0; j < vector; ++j) values[load * vector + j] = static_cast<float>(loaded.values[j]);
   }
 
-  // The byte offset of an element from where the row or, in a buffer of its own, the block begins.
-  template <RowMemory place, class T>
-  __device__ int64_t offset_at(uint32_t first, int32_t at, const RowView& view) const {
-    if constexpr (place == RowMemory::whole) return offset<T>(first, at);
-    if constexpr (place == RowMemory::part) return offset<T>(0, at);
-    int64_t indices[RowSizes::most_axes] = {};
+  // The byte offset of an element from where the line or, in a buffer of its own, the block begins.
+  template <LineMemory place, class T>
+  __device__ int64_t offset_at(uint32_t first, int32_t at, const LineView& view) const {
+    if constexpr (place == LineMemory::whole) return offset<T>(first, at);
+    if constexpr (place == LineMemory::part) return offset<T>(0, at);
+    int64_t indices[LineSizes::most_axes] = {};
     place_column(at, indices);
-    return offset_in_row(indices, view) * static_cast<int64_t>(sizeof(T));
+    return offset_in_line(indices, view) * static_cast<int64_t>(sizeof(T));
   }
 
   // Sets the elements past the end.
@@ -216,19 +216,19 @@ class Row {
     return result;
   }
 
-  // Reduces the values of all threads of the row, and of the rows with common statistics, to one.
+  // Reduces the values of all threads of the line, and of the lines with common statistics, to one.
   template <int values_count, class Fold>
   __device__ void fold(float (&values)[values_count], const Fold& fold) const {
-    constexpr int wave = wave_lanes, row_threads = lanes * threads;
+    constexpr int wave = wave_lanes, line_threads = lanes * threads;
 #pragma clang loop unroll(full)
     for (float& value : values) {
       value = fold_lanes<1, static_cast<int>(plan.group_lanes)>(value, fold);
-      value = fold_lanes < lanes, row_threads<wave ? row_threads : wave>(value, fold);
+      value = fold_lanes < lanes, line_threads<wave ? line_threads : wave>(value, fold);
     }
     if constexpr (plan.uses_lds(own_gpu)) {
       float(&partial)[2][nest_threads] = exchanged();
       constexpr int part_threads = lanes < wave ? wave : lanes;
-      const int thread = thread_index(), begin = thread / row_threads * row_threads + lane_;
+      const int thread = thread_index(), begin = thread / line_threads * line_threads + lane_;
       barrier();  // the block may still be reading what an earlier call left
 #pragma clang loop unroll(full)
       for (int i = 0; i < values_count; ++i) partial[i][thread] = values[i];
@@ -237,7 +237,7 @@ class Row {
       for (int i = 0; i < values_count; ++i) {
         values[i] = partial[i][begin];
 #pragma clang loop unroll(full)
-        for (int part = 1; part < row_threads / part_threads; ++part)
+        for (int part = 1; part < line_threads / part_threads; ++part)
           values[i] = fold(values[i], partial[i][begin + part * part_threads]);
       }
     }
@@ -256,7 +256,7 @@ class Row {
   struct ChunkMoments {
     float mean, differences, squares;  // the last two are sums
   };
-  // Leaves the differences from the mean in the values, and 0 past the end; `elements` of the rows that have common
+  // Leaves the differences from the mean in the values, and 0 past the end; `elements` of the lines that have common
   // statistics count.
   __device__ ChunkMoments chunk_moments(int32_t begin, float elements, float (&values)[count]) const {
     pad(begin, 0.0f, values);
@@ -268,7 +268,7 @@ class Row {
     fold(sums, [](float a, float b) { return a + b; });
     return {mean, sums[0], sums[1]};
   }
-  // Elements of the rows that have common statistics.
+  // Elements of the lines that have common statistics.
   __device__ float elements(int32_t begin) const {
     const int32_t rest = columns - begin;
     return static_cast<float>((rest < capacity ? rest : capacity) * static_cast<int32_t>(plan.group_lanes));
@@ -282,21 +282,21 @@ class Row {
     return partial;
   }
 
-  const char* input_;  // of the block, or in a part of another buffer of the row
+  const char* input_;  // of the block, or in a part of another buffer of the line
   int lane_, first_;
   int64_t block_;
   uint32_t in_block_, stride_;
-  const RowLaunch& launch_;
-  const RowView& view_;
+  const LineLaunch& launch_;
+  const LineView& view_;
 };
 
-// All of it, of a row that is held.
-template <class Statistics, class R>
-__device__ void add_and_normalize(Statistics& statistics, const R& row, float (&values)[R::count], float epsilon) {
-  statistics.add(row, 0, values, epsilon);
+// All of it, of a line that is held.
+template <class Statistics, class L>
+__device__ void add_and_normalize(Statistics& statistics, const L& line, float (&values)[L::count], float epsilon) {
+  statistics.add(line, 0, values, epsilon);
   statistics.finish(epsilon);
 #pragma clang loop unroll(full)
-  for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
+  for (int i = 0; i < L::count; ++i) values[i] = statistics.normalized(values[i]);
 }
 
 // Squares less a part of them. If both overflow, so does the result: infinity less infinity would be NaN.
@@ -305,68 +305,68 @@ __device__ inline float less_squares(float squares, float part) {
   return squares - (part < largest ? part : largest);
 }
 
-// The statistics of rows of a kind, accumulated chunk after chunk.
-template <RowKind kind>
-struct RowStatistics;
+// The statistics of lines of a kind, accumulated chunk after chunk.
+template <LineKind kind>
+struct LineStatistics;
 
 struct SoftmaxStatistics {
   float largest = -__builtin_inff(), sum = 0.0f;
 
-  template <class R>
-  __device__ void add(const R& row, int32_t begin, float (&values)[R::count], float /*epsilon*/) {
-    row.pad(begin, -__builtin_inff(), values);
-    const float chunk_largest = row.fold_largest(R::largest(values));
+  template <class L>
+  __device__ void add(const L& line, int32_t begin, float (&values)[L::count], float /*epsilon*/) {
+    line.pad(begin, -__builtin_inff(), values);
+    const float chunk_largest = line.fold_largest(L::largest(values));
     const float now = __builtin_fmaxf(largest, chunk_largest);
-    // Elements that are all -inf so far add nothing; a whole row of them ends as NaN.
+    // Elements that are all -inf so far add nothing; a whole line of them ends as NaN.
     const float reference = now == -__builtin_inff() ? 0.0f : now;
-    const float powers = row.fold_sum(R::sum(values, [&](float value) { return exponential(value - reference); }));
+    const float powers = line.fold_sum(L::sum(values, [&](float value) { return exponential(value - reference); }));
     sum = (largest == now ? sum : sum * exponential(largest - now)) + powers;
     largest = now;
   }
 };
 
 template <>
-struct RowStatistics<RowKind::softmax> : SoftmaxStatistics {
+struct LineStatistics<LineKind::softmax> : SoftmaxStatistics {
   float factor;
 
   __device__ void finish(float /*epsilon*/) { factor = 1.0f / sum; }
   __device__ float normalized(float value) const { return exponential(value - largest) * factor; }
 
-  template <class R>
-  __device__ void normalize(const R& row, float (&values)[R::count], float /*epsilon*/) {
-    row.pad(0, -__builtin_inff(), values);
-    largest = row.fold_largest(R::largest(values));
+  template <class L>
+  __device__ void normalize(const L& line, float (&values)[L::count], float /*epsilon*/) {
+    line.pad(0, -__builtin_inff(), values);
+    largest = line.fold_largest(L::largest(values));
 #pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) values[i] = exponential(values[i] - largest);
-    row.pad(0, 0.0f, values);
-    const float inverse = 1.0f / row.fold_sum(R::sum(values));
+    for (int i = 0; i < L::count; ++i) values[i] = exponential(values[i] - largest);
+    line.pad(0, 0.0f, values);
+    const float inverse = 1.0f / line.fold_sum(L::sum(values));
 #pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) values[i] *= inverse;
+    for (int i = 0; i < L::count; ++i) values[i] *= inverse;
   }
 };
 
 template <>
-struct RowStatistics<RowKind::log_softmax> : SoftmaxStatistics {
+struct LineStatistics<LineKind::log_softmax> : SoftmaxStatistics {
   float shift;
 
   __device__ void finish(float /*epsilon*/) { shift = logarithm(sum); }
   __device__ float normalized(float value) const { return value - largest - shift; }
 
-  template <class R>
-  __device__ void normalize(const R& row, float (&values)[R::count], float epsilon) {
-    add_and_normalize(*this, row, values, epsilon);
+  template <class L>
+  __device__ void normalize(const L& line, float (&values)[L::count], float epsilon) {
+    add_and_normalize(*this, line, values, epsilon);
   }
 };
 
 template <>
-struct RowStatistics<RowKind::moments> {
+struct LineStatistics<LineKind::moments> {
   double count = 0.0, whole_mean = 0.0, squares = 0.0;
   float mean, residue, factor;
 
-  template <class R>
-  __device__ void add(const R& row, int32_t begin, float (&values)[R::count], float /*epsilon*/) {
-    const float elements = row.elements(begin);
-    const auto chunk = row.chunk_moments(begin, elements, values);
+  template <class L>
+  __device__ void add(const L& line, int32_t begin, float (&values)[L::count], float /*epsilon*/) {
+    const float elements = line.elements(begin);
+    const auto chunk = line.chunk_moments(begin, elements, values);
     const double more = static_cast<double>(elements), differences = static_cast<double>(chunk.differences),
                  shift = static_cast<double>(chunk.mean) + differences / more - whole_mean;
     squares += static_cast<double>(chunk.squares) - differences * differences / more +
@@ -381,120 +381,121 @@ struct RowStatistics<RowKind::moments> {
   }
   __device__ float normalized(float value) const { return ((value - mean) - residue) * factor; }
 
-  template <class R>
-  __device__ void normalize(const R& row, float (&values)[R::count], float epsilon) {
-    const float elements = row.elements(0);
-    const auto moments = row.chunk_moments(0, elements, values);
+  template <class L>
+  __device__ void normalize(const L& line, float (&values)[L::count], float epsilon) {
+    const float elements = line.elements(0);
+    const auto moments = line.chunk_moments(0, elements, values);
     residue = moments.differences / elements;
     factor = 1.0f / square_root(less_squares(moments.squares / elements, residue * residue) + epsilon);
 #pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) values[i] = (values[i] - residue) * factor;
+    for (int i = 0; i < L::count; ++i) values[i] = (values[i] - residue) * factor;
   }
 };
 
 template <>
-struct RowStatistics<RowKind::mean_square> {
+struct LineStatistics<LineKind::mean_square> {
   float squares = 0.0f, count = 0.0f, factor;
 
-  template <class R>
-  __device__ void add(const R& row, int32_t begin, float (&values)[R::count], float /*epsilon*/) {
-    row.pad(begin, 0.0f, values);
-    squares += row.fold_sum(R::sum(values, [](float value) { return value * value; }));
-    count += row.elements(begin);
+  template <class L>
+  __device__ void add(const L& line, int32_t begin, float (&values)[L::count], float /*epsilon*/) {
+    line.pad(begin, 0.0f, values);
+    squares += line.fold_sum(L::sum(values, [](float value) { return value * value; }));
+    count += line.elements(begin);
   }
   __device__ void finish(float epsilon) { factor = 1.0f / square_root(squares / count + epsilon); }
   __device__ float normalized(float value) const { return value * factor; }
 
-  template <class R>
-  __device__ void normalize(const R& row, float (&values)[R::count], float epsilon) {
-    add_and_normalize(*this, row, values, epsilon);
+  template <class L>
+  __device__ void normalize(const L& line, float (&values)[L::count], float epsilon) {
+    add_and_normalize(*this, line, values, epsilon);
   }
 };
 
-// Stores normalised elements of a row with the epilogue.
-template <RowPlan plan, class Input, class Output, class Epilogue>
-class RowStore {
+// Stores normalised elements of a line with the epilogue.
+template <LinePlan plan, class Input, class Output, class Epilogue>
+class LineStore {
  public:
-  using R = Row<plan, Input>;
+  using L = Line<plan, Input>;
 
   template <class Arguments>
-  __device__ RowStore(const R& row, const Arguments& arguments, const Epilogue& epilogue)
-      : row_(row), view_(arguments.output_view), epilogue_(epilogue) {
-    row.place_row(at_);
+  __device__ LineStore(const L& line, const Arguments& arguments, const Epilogue& epilogue)
+      : line_(line), view_(arguments.output_view), epilogue_(epilogue) {
+    line.place_line(at_);
     output_ = reinterpret_cast<char*>(
-        arguments.output + (plan.output == RowMemory::whole ? row.first_of_block() : R::offset_of_row(at_, view_)));
+        arguments.output + (plan.output == LineMemory::whole ? line.first_of_block() : L::offset_of_line(at_, view_)));
     if constexpr (plan.is_blocked) {
       // Lanes that pad the last block of channels compute what the last channel does, and store zeros.
       const int64_t left = arguments.sizes.channels - at_[plan.outer_axes - 1] * plan.lanes;
-      is_channel_ = row.inner < left;
-      at_[plan.outer_axes + plan.row_axes] = is_channel_ ? row.inner : left - 1;
+      is_channel_ = line.inner < left;
+      at_[plan.outer_axes + plan.line_axes] = is_channel_ ? line.inner : left - 1;
     }
   }
 
   // Makes of each value what an epilogue does.
   template <class Function>
-  __device__ void apply(const Function& function, int32_t begin, float (&values)[R::count]) {
+  __device__ void apply(const Function& function, int32_t begin, float (&values)[L::count]) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < R::count; ++i) {
-      const int32_t column = row_.column(begin, i / R::vector) + i % R::vector, last = row_.columns - 1;
-      row_.place_column(column < last ? column : last, at_);
+    for (int i = 0; i < L::count; ++i) {
+      const int32_t column = line_.column(begin, i / L::vector) + i % L::vector, last = line_.columns - 1;
+      line_.place_column(column < last ? column : last, at_);
       values[i] = function(values[i], at_[0], at_[1], at_[2], at_[3], at_[4], at_[5]);
     }
   }
 
   // All elements first, then the stores: after a store the compiler would load again what the epilogue reads, or wait
   // for the store together with an earlier load.
-  __device__ void store(int32_t begin, float (&values)[R::count]) {
+  __device__ void store(int32_t begin, float (&values)[L::count]) {
     apply(epilogue_, begin, values);
 #pragma clang loop unroll(full)
     for (float& value : values) value = is_channel_ ? value : 0.0f;
 #pragma clang loop unroll(full)
     for (float& value : values) asm volatile("" : "+v"(value));
-    const uint32_t first = row_.offsets_from();
+    const uint32_t first = line_.offsets_from();
 #pragma clang loop unroll(full)
-    for (int i = 0; i < R::held; ++i) {
-      ElementVector<Output, R::vector> stored;
+    for (int i = 0; i < L::held; ++i) {
+      ElementVector<Output, L::vector> stored;
 #pragma clang loop unroll(full)
-      for (int j = 0; j < R::vector; ++j) stored.values[j] = static_cast<Output>(values[i * R::vector + j]);
-      char* const place = output_ + row_.template offset_at<plan.output, Output>(first, row_.column(begin, i), view_);
-      if (row_.is_real & row_.is_inside(begin, i)) *reinterpret_cast<ElementVector<Output, R::vector>*>(place) = stored;
+      for (int j = 0; j < L::vector; ++j) stored.values[j] = static_cast<Output>(values[i * L::vector + j]);
+      char* const place = output_ + line_.template offset_at<plan.output, Output>(first, line_.column(begin, i), view_);
+      if (line_.is_real & line_.is_inside(begin, i))
+        *reinterpret_cast<ElementVector<Output, L::vector>*>(place) = stored;
     }
   }
 
  private:
-  const R& row_;
-  const RowView& view_;
+  const L& line_;
+  const LineView& view_;
   const Epilogue& epilogue_;
-  char* output_;  // of the block; in a part of another buffer of the row
-  int64_t at_[RowSizes::most_axes] = {};
+  char* output_;  // of the block; in a part of another buffer of the line
+  int64_t at_[LineSizes::most_axes] = {};
   bool is_channel_ = true;
 };
 
-template <RowPlan plan, class Input, class Output, class Epilogue>
-__device__ inline void normalized_rows(const RowArguments<Input, Output>& arguments, const Epilogue& epilogue) {
-  using R = Row<plan, Input>;
-  const R row(arguments, static_cast<uint32_t>(block_index()));
-  RowStore<plan, Input, Output, Epilogue> output(row, arguments, epilogue);
-  RowStatistics<plan.kind> statistics;
-  float values[R::count];
-  if (plan.always_fits() || row.columns <= R::capacity) {
-    row.load(0, values);
-    statistics.normalize(row, values, arguments.epsilon);
+template <LinePlan plan, class Input, class Output, class Epilogue>
+__device__ inline void normalized_lines(const LineArguments<Input, Output>& arguments, const Epilogue& epilogue) {
+  using L = Line<plan, Input>;
+  const L line(arguments, static_cast<uint32_t>(block_index()));
+  LineStore<plan, Input, Output, Epilogue> output(line, arguments, epilogue);
+  LineStatistics<plan.kind> statistics;
+  float values[L::count];
+  if (plan.always_fits() || line.columns <= L::capacity) {
+    line.load(0, values);
+    statistics.normalize(line, values, arguments.epsilon);
     output.store(0, values);
   } else if constexpr (!plan.always_fits()) {
     int32_t begin = 0;
 #pragma clang loop unroll(disable)
-    for (; begin < row.columns; begin += R::capacity) {
-      row.load(begin, values);
-      statistics.add(row, begin, values, arguments.epsilon);
+    for (; begin < line.columns; begin += L::capacity) {
+      line.load(begin, values);
+      statistics.add(line, begin, values, arguments.epsilon);
     }
     statistics.finish(arguments.epsilon);
 #pragma clang loop unroll(disable)
     while (begin > 0) {
-      begin -= R::capacity;
-      row.load(begin, values);
+      begin -= L::capacity;
+      line.load(begin, values);
 #pragma clang loop unroll(full)
-      for (int i = 0; i < R::count; ++i) values[i] = statistics.normalized(values[i]);
+      for (int i = 0; i < L::count; ++i) values[i] = statistics.normalized(values[i]);
       output.store(begin, values);
     }
   }

@@ -1,4 +1,4 @@
-"""The kernels of normalised rows on the simulator: lengths around what a wavefront and a block hold, one compile for
+"""The kernels of normalised lines on the simulator: lengths around what a wavefront and a block hold, one compile for
 all sizes, every layout, half types, and results that must be exact."""
 
 from collections.abc import Callable
@@ -77,10 +77,10 @@ def test_lengths_that_are_known(dtype: Any, tmp_path: Path, monkeypatch: pytest.
             helper.make_node("LayerNormalization", [f"x{n}", f"scale{n}", f"shift{n}"], [f"l{n}"]),
             helper.make_node("RMSNormalization", [f"x{n}", f"scale{n}"], [f"r{n}"]),
         ]
-    rows = 5
-    proto = model(nodes, {f"x{n}": (dtype, (rows, n)) for n in lengths}, constants)
+    lines = 5
+    proto = model(nodes, {f"x{n}": (dtype, (lines, n)) for n in lengths}, constants)
     compiled = Compiled(proto, tmp_path, monkeypatch)
-    inputs = {f"x{n}": (random(rows, n) * 3 + 1).astype(dtype) for n in lengths}
+    inputs = {f"x{n}": (random(lines, n) * 3 + 1).astype(dtype) for n in lengths}
     results = compiled.run(**inputs)
     assert set(compiled.launches()) == {"kernel"}
     for n in lengths:
@@ -88,7 +88,7 @@ def test_lengths_that_are_known(dtype: Any, tmp_path: Path, monkeypatch: pytest.
         scale, shift = (constants[f"{name}{n}"].astype(np.float64) for name in ("scale", "shift"))
         expect(results[f"s{n}"], softmax(x, -1))
         expect(results[f"g{n}"], log_softmax(x, -1))
-        # Only its mean's rounding is left of a row of one element: 0 times a large factor.
+        # Only its mean's rounding is left of a line of one element: 0 times a large factor.
         expect(results[f"l{n}"], layer_normalized(x, scale, shift))
         expect(results[f"r{n}"], rms_normalized(x, scale))
 
@@ -159,8 +159,8 @@ def test_softmax_over_any_axis_of_any_size(dtype: Any, tmp_path: Path, monkeypat
     assert set(compiled.launches()) == {"kernel"}
 
 
-def test_rows_that_are_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As PyTorch: a row with NaN or +inf, or of only -inf, is NaN throughout; -inf gives 0. Also in chunks."""
+def test_lines_that_are_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PyTorch: a line with NaN or +inf, or of only -inf, is NaN throughout; -inf gives 0. Also in chunks."""
     compiled = Compiled(model([NODES["softmax"]("x", "y")], {"x": (np.float32, ("A", "B"))}, {}), tmp_path, monkeypatch)
     for n in (3, 70, 3000, 20000):
         x = random(7, n)
@@ -174,7 +174,7 @@ def test_rows_that_are_not_finite(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_exact_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of m - s and m + s, as many of each, are -1 and +1 when normalised without an epsilon; equal elements have
+    """Lines of m - s and m + s, as many of each, are -1 and +1 when normalised without an epsilon; equal elements have
     equal shares. Scales and shifts are small integers."""
     nodes = [
         helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["l"], epsilon=0.0),
@@ -282,7 +282,7 @@ def test_instances_of_any_size(is_blocked: bool, tmp_path: Path, monkeypatch: py
 def test_instances_in_parts_of_a_concat(
     axis: int, is_blocked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stored in place, rows of one kernel and rows in chunks; along the width no row lies together there."""
+    """Stored in place, lines of one kernel and lines in chunks; along the width no line lies together there."""
     nodes: list[onnx.NodeProto] = []
     inputs: dict[str, Array] = {}
     constants: dict[str, Array] = {}
@@ -316,7 +316,7 @@ def test_instances_in_parts_of_a_concat(
             for p in range(2)
         ]
         expect(results[f"y{i}"], np.concatenate(parts, axis=axis), 2e-5)
-    # Nothing is copied: a kernel for each short row's part, two for each long one's, and the convolutions.
+    # Nothing is copied: a kernel for each short line's part, two for each long one's, and the convolutions.
     kernels = compiled.launches()
     assert "nest" not in kernels, kernels
     assert len(kernels) == (10 if is_blocked else 6), kernels
@@ -327,24 +327,24 @@ def test_half_precision_keeps_its_range(tmp_path: Path, monkeypatch: pytest.Monk
     volume = np.where(np.indices((4, 4, 4)).sum(axis=0) % 2 == 0, 512, -512).astype(FLOAT16)
     x = np.broadcast_to(volume, (1, 16, 4, 4, 4)).copy()
     one, zero = np.ones(16, FLOAT16), np.zeros(16, FLOAT16)
-    rows = np.where(np.arange(3000) % 2 == 0, 60000, -60000).astype(FLOAT16).reshape(1, 3000)
+    lines = np.where(np.arange(3000) % 2 == 0, 60000, -60000).astype(FLOAT16).reshape(1, 3000)
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"]),
         helper.make_node("InstanceNormalization", ["c", "one", "zero"], ["i"]),
         helper.make_node("GroupNormalization", ["c", "one", "zero"], ["g"], num_groups=4),
-        helper.make_node("LayerNormalization", ["rows", "many"], ["l"]),
-        helper.make_node("RMSNormalization", ["rows", "many"], ["r"]),
-        helper.make_node("Softmax", ["rows"], ["s"]),
+        helper.make_node("LayerNormalization", ["lines", "many"], ["l"]),
+        helper.make_node("RMSNormalization", ["lines", "many"], ["r"]),
+        helper.make_node("Softmax", ["lines"], ["s"]),
     ]
     weights = np.eye(16, dtype=FLOAT16).reshape(16, 16, 1, 1, 1)
     constants = {"w": weights, "one": one, "zero": zero, "many": np.ones(3000, FLOAT16)}
-    types = {"x": (FLOAT16, x.shape), "rows": (FLOAT16, rows.shape)}
-    results = Compiled(model(nodes, types, constants), tmp_path, monkeypatch).run(x=x, rows=rows)
+    types = {"x": (FLOAT16, x.shape), "lines": (FLOAT16, lines.shape)}
+    results = Compiled(model(nodes, types, constants), tmp_path, monkeypatch).run(x=x, lines=lines)
     np.testing.assert_array_equal(results["i"], np.sign(x))
     np.testing.assert_array_equal(results["g"], np.sign(x))
-    np.testing.assert_array_equal(results["l"], np.sign(rows))
-    np.testing.assert_array_equal(results["r"], np.sign(rows))
-    np.testing.assert_array_equal(results["s"], softmax(rows, 1))
+    np.testing.assert_array_equal(results["l"], np.sign(lines))
+    np.testing.assert_array_equal(results["r"], np.sign(lines))
+    np.testing.assert_array_equal(results["s"], softmax(lines, 1))
 
 
 def test_a_large_mean_costs_no_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

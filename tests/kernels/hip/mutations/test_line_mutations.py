@@ -1,4 +1,4 @@
-"""The kernels of normalised rows, broken on purpose."""
+"""The kernels of normalised lines, broken on purpose."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -11,22 +11,22 @@ from tests.kernels.hip.mutations.broken_kernels import (
     Network,
 )
 
-ROWS, CHUNKS, WAVE = "memory_bound/normalized_rows.h", "memory_bound/normalized_chunks.h", "wave/wave.h"
+LINES, CHUNKS, WAVE = "memory_bound/normalized_lines.h", "memory_bound/normalized_chunks.h", "wave/wave.h"
 
 MUTATIONS = [
     Mutation(
         "barrier before what is exchanged dropped",
-        [Change("      barrier();  // the block may still be reading what an earlier call left\n", "", ROWS)],
+        [Change("      barrier();  // the block may still be reading what an earlier call left\n", "", LINES)],
         "without a barrier",
     ),
     Mutation(
         "barrier behind what is exchanged dropped",
-        [Change("partial[i][thread] = values[i];\n      barrier();\n", "partial[i][thread] = values[i];\n", ROWS)],
+        [Change("partial[i][thread] = values[i];\n      barrier();\n", "partial[i][thread] = values[i];\n", LINES)],
         "never written",
     ),
     Mutation(
         "wavefront left out of what is exchanged",
-        [Change("part < row_threads / part_threads;", "part < row_threads / part_threads - 1;", ROWS)],
+        [Change("part < line_threads / part_threads;", "part < line_threads / part_threads - 1;", LINES)],
         WRONG_RESULT,
     ),
     Mutation(
@@ -35,35 +35,35 @@ MUTATIONS = [
         WRONG_RESULT,
     ),
     Mutation(
-        "load past the end of a row",
-        [Change("(first, at < last ? at : last, view_)", "(first, at, view_)", ROWS)],
+        "load past the end of a line",
+        [Change("(first, at < last ? at : last, view_)", "(first, at, view_)", LINES)],
         "past the end of a device allocation",
     ),
     Mutation(
-        "store past the end of a row",
-        [Change("if (row_.is_real & row_.is_inside(begin, i))", "if (row_.is_real)", ROWS)],
+        "store past the end of a line",
+        [Change("if (line_.is_real & line_.is_inside(begin, i))", "if (line_.is_real)", LINES)],
         "past the end of a device allocation",
     ),
     Mutation(
-        "values past the end of a row counted",
-        [Change("    pad(begin, 0.0f, values);\n    float sums", "    float sums", ROWS)],
+        "values past the end of a line counted",
+        [Change("    pad(begin, 0.0f, values);\n    float sums", "    float sums", LINES)],
         WRONG_RESULT,
     ),
     Mutation(
         "first part counted for those that are missing",
-        [Change("const bool counts = i + j * R::threads < end;", "const bool counts = true;", CHUNKS)],
+        [Change("const bool counts = i + j * L::threads < end;", "const bool counts = true;", CHUNKS)],
         WRONG_RESULT,
     ),
     Mutation(
         "one of a part's results not stored",
-        [Change("  partial[2 * R::lanes] = static_cast<float>(statistics.squares);\n", "", CHUNKS)],
+        [Change("  partial[2 * L::lanes] = static_cast<float>(statistics.squares);\n", "", CHUNKS)],
         WRONG_RESULT,
     ),
 ]
 
 
 def network() -> Network:
-    """A row of 9,980 elements in chunks, then ten rows that four wavefronts share, with a tail. Both count in the
+    """A line of 9,980 elements in chunks, then ten lines that four wavefronts share, with a tail. Both count in the
     result, and all of it is exact."""
     random = np.random.default_rng(0)
     signs = np.stack([random.permutation(np.repeat([-1, 1], 499)) for _ in range(10)]).astype(np.float32)
@@ -83,15 +83,15 @@ def network() -> Network:
             helper.make_node("LayerNormalization", ["r", "scale", "shift"], ["l"], epsilon=0.0),
             helper.make_node("Add", ["l", "r"], ["y"]),
         ],
-        "rows",
+        "lines",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 20, 499])],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, [10, 998])],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
     x = (signs * 4 + 96).reshape(1, 1, 20, 499)
     expected = {"y": signs * scale + shift + signs}
-    return Network(graph, {"x": x}, ["y"], expected, kernels=("partial_moments<", "normalized_rows<"))
+    return Network(graph, {"x": x}, ["y"], expected, kernels=("partial_moments<", "normalized_lines<"))
 
 
-class TestRows(MutationTests):
+class TestLines(MutationTests):
     """Each fault must be found."""

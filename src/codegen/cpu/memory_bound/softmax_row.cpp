@@ -1,8 +1,7 @@
-#include "codegen/cpu/memory_bound/softmax_kernel.h"
+#include "codegen/cpu/memory_bound/softmax_row.h"
 
 #include "codegen/call/kernel_call.h"
 #include "codegen/cpu/call/kernel_rows.h"
-#include "codegen/cpu/call/kernel_spec.h"
 #include "kernels/cpu/memory_bound/softmax_geometry.h"
 #include "ops/network/softmax_spec.h"
 #include "ops/node_reader.h"
@@ -12,15 +11,15 @@ namespace {
 
 constexpr size_t most_row_axes = kernels::SoftmaxSizes::row_axes;
 
-class SoftmaxCallSpec : public CpuKernelSpec {
+class RowSoftmaxSpec : public SoftmaxCallSpec {
  public:
-  SoftmaxCallSpec(std::string name, Shape shape, const SoftmaxSpec& softmax)
+  RowSoftmaxSpec(std::string name, Shape shape, const SoftmaxSpec& softmax)
       : name_(std::move(name)),
         shape_(std::move(shape)),
         row_axes_(softmax.first_axis),
         takes_logarithm_(softmax.takes_logarithm()) {}
 
-  bool is_softmax_of_rows() const { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
+  bool is_softmax_of_rows() const override { return !takes_logarithm_ && row_axes_ + 1 == shape_.size(); }
   std::string describe() const override { return name_; }
   // Elements of a row stand one after another also if it is part of a longer one, but not if it has two axes.
   bool accepts_views() const override { return row_axes_ + 1 == shape_.size(); }
@@ -70,11 +69,6 @@ class SoftmaxCallSpec : public CpuKernelSpec {
 
 }  // namespace
 
-bool is_softmax_of_rows(const KernelCall& call) {
-  const auto* spec = dynamic_cast<const SoftmaxCallSpec*>(call.spec.get());
-  return spec != nullptr && spec->is_softmax_of_rows();
-}
-
 // Softmax and LogSoftmax of rows: softmax.h.
 void offer_softmax(const CpuProblem& problem, const CpuMachine& /*machine*/, Offers& offers) {
   const Node& node = *problem.node;
@@ -90,7 +84,7 @@ void offer_softmax(const CpuProblem& problem, const CpuMachine& /*machine*/, Off
                       const Layout layout = Layout::row_major(input.shape->size());
                       KernelCall call;
                       call.inputs = {context.buffer_as(input, layout, node.origin)};
-                      call.spec = std::make_shared<SoftmaxCallSpec>(context.kernel(), *input.shape, spec);
+                      call.spec = std::make_shared<RowSoftmaxSpec>(context.kernel(), *input.shape, spec);
                       context.emit_kernel(std::move(call), *node.outputs[0], layout, node.origin);
                     }});
 }

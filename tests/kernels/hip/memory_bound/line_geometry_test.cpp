@@ -1,37 +1,37 @@
-// The geometry of normalised rows as pure functions: when the statistics of parts are folded, and that folds are all of
-// the parts, once each.
-#include "kernels/hip/memory_bound/row_geometry.h"
+// The geometry of normalised lines as pure functions: when the statistics of parts are folded, and that folds are all
+// of the parts, once each.
+#include "kernels/hip/memory_bound/line_geometry.h"
 
 #include <gtest/gtest.h>
 
 namespace onnxc {
 namespace {
 
+using kernels::LineKind;
+using kernels::LinePlan;
+using kernels::LineSizes;
 using kernels::MomentFolds;
-using kernels::RowKind;
-using kernels::RowPlan;
-using kernels::RowSizes;
 using machine::gfx942;
 
 // Channels in blocks of 16, in chunks of 512 voxels.
-constexpr RowPlan blocked{.kind = RowKind::moments,
-                          .outer_axes = 2,
-                          .row_axes = 3,
-                          .lanes = 16,
-                          .threads = 16,
-                          .held = 32,
-                          .is_blocked = true};
+constexpr LinePlan blocked{.kind = LineKind::moments,
+                           .outer_axes = 2,
+                           .line_axes = 3,
+                           .lanes = 16,
+                           .threads = 16,
+                           .held = 32,
+                           .is_blocked = true};
 
-RowSizes volume(int64_t images, int64_t channels, int64_t edge) {
+LineSizes volume(int64_t images, int64_t channels, int64_t edge) {
   return {{images, kernels::divide_up(channels, 16), edge, edge, edge, 16}, channels};
 }
 
 // For a convolution's tiles of so many voxels.
-MomentFolds folds_of_tiles(int64_t channels, int64_t edge, int64_t tile, int64_t rows = 1) {
-  return blocked.moment_folds(volume(1, channels, edge), kernels::divide_up(edge * edge * edge, tile), rows, gfx942);
+MomentFolds folds_of_tiles(int64_t channels, int64_t edge, int64_t tile, int64_t lines = 1) {
+  return blocked.moment_folds(volume(1, channels, edge), kernels::divide_up(edge * edge * edge, tile), lines, gfx942);
 }
 
-TEST(RowGeometry, FoldsTheMomentsOfManyTiles) {
+TEST(LineGeometry, FoldsTheMomentsOfManyTiles) {
   // 64^3: every one of 1,024 blocks would read the statistics of 2,048 tiles, 400 MB in all.
   EXPECT_GT(folds_of_tiles(32, 64, 128).parts, 0);
   EXPECT_GT(folds_of_tiles(32, 128, 128).parts, 0);
@@ -42,25 +42,25 @@ TEST(RowGeometry, FoldsTheMomentsOfManyTiles) {
   EXPECT_GT(folds_of_tiles(32, 32, 128, 32).parts, 0);
 }
 
-TEST(RowGeometry, FoldsAreAllPartsOnceEach) {
+TEST(LineGeometry, FoldsAreAllPartsOnceEach) {
   for (const int64_t parts : {1200, 2048, 2049, 16384, 100003})
-    for (const int64_t rows : {1, 3, 16}) {
-      const MomentFolds folds = blocked.moment_folds(volume(1, 64, 128), parts, rows, gfx942);
+    for (const int64_t lines : {1, 3, 16}) {
+      const MomentFolds folds = blocked.moment_folds(volume(1, 64, 128), parts, lines, gfx942);
       ASSERT_GT(folds.parts, 0) << parts;
       const int64_t count = folds.count.divisor;
       EXPECT_LE(count, kernels::most_folds);
-      EXPECT_GE(count * folds.parts, parts * rows);
-      EXPECT_LT((count - 1) * folds.parts, parts * rows);
+      EXPECT_GE(count * folds.parts, parts * lines);
+      EXPECT_LT((count - 1) * folds.parts, parts * lines);
     }
 }
 
-TEST(RowGeometry, AnEmptyTensorHasNoFolds) {
-  for (const RowSizes& sizes : {volume(0, 32, 64), volume(1, 32, 0)})
+TEST(LineGeometry, AnEmptyTensorHasNoFolds) {
+  for (const LineSizes& sizes : {volume(0, 32, 64), volume(1, 32, 0)})
     EXPECT_EQ(blocked.moment_folds(sizes, 1, 32, gfx942).parts, 0);
 }
 
-TEST(RowGeometry, TrafficIsPartsTimesBlocks) {
-  const RowSizes small = volume(1, 32, 64), large = volume(1, 32, 128);
+TEST(LineGeometry, TrafficIsPartsTimesBlocks) {
+  const LineSizes small = volume(1, 32, 64), large = volume(1, 32, 128);
   const double cycles = blocked.moment_cycles(small, 2048, kernels::partial_values, gfx942);
   EXPECT_DOUBLE_EQ(blocked.moment_cycles(small, 4096, kernels::partial_values, gfx942), 2 * cycles);
   // Eight times the blocks: 27 rounds of 304 in place of 4.

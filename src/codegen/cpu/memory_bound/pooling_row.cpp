@@ -1,4 +1,4 @@
-#include "codegen/cpu/memory_bound/pooling_kernel.h"
+#include "codegen/cpu/memory_bound/pooling_row.h"
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ kernels::PoolShape shape_of(PoolKind kind, const ConvSpec& window) {
 // Whether rows can be folded axis by axis as they are.
 bool has_separable_rows(const kernels::PoolShape& shape) { return shape.stride.w == 1; }
 
-class PoolSpec : public CpuKernelSpec {
+class PoolSpec : public PoolCallSpec {
  public:
   PoolSpec(std::string name, PoolKind kind, ConvSpec window, Layout layout, bool is_of_bytes)
       : name_(std::move(name)),
@@ -90,14 +90,20 @@ class PoolSpec : public CpuKernelSpec {
     return is_separable() ? result * kernels::separable_folds(shape()) : result;
   }
 
-  PoolKind kind() const { return kind_; }
-  bool is_of_bytes() const { return is_of_bytes_; }
+  std::optional<std::array<WindowAxis, 3>> separate_maximum_windows() const override {
+    if (kind_ != PoolKind::maximum || is_of_bytes_) return std::nullopt;
+    const bool are_separate = std::ranges::all_of(axes_, [](const WindowAxis& axis) {
+      return axis.stride == axis.kernel && axis.dilation == 1 && axis.pad_begin.is_constant(0) &&
+             axis.pad_end.is_constant(0);
+    });
+    return are_separate ? std::optional(axes_) : std::nullopt;
+  }
+
+ private:
   kernels::PoolShape shape() const { return shape_of(kind_, window_); }
   bool is_in_rows() const { return layout_.is_row_major(); }
   bool is_separable() const { return kernels::is_separable(shape()) && (!is_in_rows() || has_separable_rows(shape())); }
-  const std::array<WindowAxis, 3>& axes() const { return axes_; }
 
- private:
   std::string name_;
   PoolKind kind_;
   ConvSpec window_;
@@ -174,16 +180,6 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   add(name, LayoutDemand::blocks, LayoutDemand::blocks);
   if (stays_in_rows(window, shape, machine.vectors)) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
   if (is_worth_blocks(window, shape, machine.vectors)) add(name, LayoutDemand::blocks, LayoutDemand::none);
-}
-
-std::optional<std::array<WindowAxis, 3>> separate_maximum_windows(const KernelCall& call) {
-  const auto* spec = dynamic_cast<const PoolSpec*>(call.spec.get());
-  if (spec == nullptr || spec->kind() != PoolKind::maximum || spec->is_of_bytes()) return std::nullopt;
-  const bool are_separate = std::ranges::all_of(spec->axes(), [](const WindowAxis& axis) {
-    return axis.stride == axis.kernel && axis.dilation == 1 && axis.pad_begin.is_constant(0) &&
-           axis.pad_end.is_constant(0);
-  });
-  return are_separate ? std::optional(spec->axes()) : std::nullopt;
 }
 
 // The means of channels: channel_moments.h.

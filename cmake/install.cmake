@@ -10,8 +10,8 @@ install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION
 
 install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)
 install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION share/onnxc/include)
-install(FILES runtime/host/model.h runtime/host/step.h runtime/host/error_text.h runtime/host/array.h
-        DESTINATION share/onnxc/include/host)
+install(FILES runtime/base/model.h runtime/base/step.h runtime/base/error_text.h runtime/base/array.h
+        DESTINATION share/onnxc/include/base)
 install(FILES runtime/strings/string_functions.h DESTINATION share/onnxc/include/strings)
 install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)
 install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)

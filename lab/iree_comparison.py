@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from models import tensor_files
-from tests.gfx942sim.hip_host import LIBRARY, Hip, HipError
+from tools.commands import BINARIES, SIMULATOR
+from tools.simulated_gpu.hip import Hip, HipError
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 IREE_COMPILER = Path(os.environ.get("ONNXC_IREE_VENV", "venv-iree")) / "bin/iree-compile"  # scripts/environment.sh
 COMPUTE_UNITS = 304
 LAUNCH_MICROSECONDS = 3.0  # what a launch takes on the device after the one before it
@@ -137,14 +137,13 @@ def run_onnxc(
     """The result, and the log of each launch; `options` go to the compiler."""
     onnx.save(model_of(layer, data, dtype), str(folder / "layer.onnx"))
     file = tensor_files.save(data.x.astype(dtype), folder / "x")
-    binaries = LIBRARY.parents[1] / "bin"
     log = folder / "onnxc.log"
-    environment = {**os.environ, "ONNXC_HIP_LIBRARY": str(LIBRARY), "GFX942SIM_LOG": str(log)}
+    environment = {**os.environ, "ONNXC_HIP_LIBRARY": str(SIMULATOR), "GFX942SIM_LOG": str(log)}
     for command in (
         ["onnxc", "layer.onnx", "-o", "layer.so", "--target", "hip", *options],
         ["onnxc-run", "layer.so", "--device", "hip", "--input", f"x={file.name}", "--output", "out"],
     ):
-        subprocess.run([str(binaries / command[0]), *command[1:]], cwd=folder, env=environment, check=True)
+        subprocess.run([str(BINARIES / command[0]), *command[1:]], cwd=folder, env=environment, check=True)
     (result,) = (folder / "out").iterdir()
     return tensor_files.load(result).astype(np.float32), read_log(log)
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import Hip
+from tools.simulated_gpu.hip import Hip
 
 # ROCm/system-acceptance-docs, docs/common/system-validation.md: megabytes a second of an MI300X, 2^28 doubles an array.
 BABELSTREAM = {"copy": 4177285, "mul": 4067069, "add": 3920853, "triad": 3885301, "dot": 3660781}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tests of a few minutes, from a warm build: the format of what changed, the C++ tests, a table of operators of each
-# family, and the tests of pages, messages and reports. What they leave out is scripts/test.sh's.
+# The tests of a few minutes, from a warm build: the format of what changed, types, the C++ tests, a table of operators
+# of each family, and the tests of pages, messages and reports. What they leave out is scripts/test.sh's.
 # BASE=COMMIT chooses what a change is compared with (default: main).
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -23,6 +23,7 @@ check_format() {
   [ ${#python[@]} -eq 0 ] || {
     "$ONNXC_TEST_VENV/bin/ruff" format -q --check "${python[@]}" && "$ONNXC_TEST_VENV/bin/ruff" check -q "${python[@]}"
   } || status=1
+  "$ONNXC_TEST_VENV/bin/mypy" --no-error-summary || status=1
   return $status
 }
 
@@ -39,9 +40,10 @@ families=(
   tests/ops/vision/test_grid_sample.py
 )
 
-part 'format of what changed' check_format
-scripts/build.sh release onnxc onnxc-run onnxc_compiler_shared onnxc_tests onnxc_runtime_tests || exit 1
+part 'format of what changed, and types' check_format
+scripts/build.sh release onnxc onnxc-run onnxc_compiler_shared onnxc_tests onnxc_runtime_tests gfx942sim_tests || exit 1
 part 'C++ tests' run_shards build/bin/onnxc_tests
 part 'C++ tests of the runtime' run_shards build/bin/onnxc_runtime_tests
+part 'C++ tests of the simulator' run_shards build/bin/gfx942sim_tests
 part 'Python tests' "$ONNXC_TEST_VENV/bin/python" -m pytest -q -n 2 --dist loadfile "${pages[@]}" "${families[@]}"
 end_of_parts

@@ -10,9 +10,10 @@ from typing import Any
 
 from models import tensor_files
 from models.tensor_files import Array
+from tools.commands import BINARIES, REPOSITORY, SIMULATOR
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-BINARIES = Path(os.environ.get("ONNXC_BIN", REPOSITORY / "build" / "bin"))
+__all__ = ["BINARIES", "REPOSITORY", "SIMULATOR"]  # the tests take them from here
+
 TIME_LIMIT_SECONDS = 900
 
 
@@ -26,8 +27,6 @@ class CommandFailure(Exception):
         self.message = message
 
 
-# The GPU of the tests: a libamdhip64 that runs gfx942's machine code on the CPU.
-SIMULATOR = BINARIES.parent / "gfx942sim" / "libamdhip64.so.6"
 # Outputs and working memory begin as NaN, so that what was never written shows.
 ENVIRONMENT = {**os.environ, "ONNXC_POISON": "1", "ONNXC_HIP_LIBRARY": str(SIMULATOR)}
 

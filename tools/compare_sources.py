@@ -1,10 +1,13 @@
 """Same input, same bytes: two compilers, the models of the tests, and the sources that both emit for each.
 
-    python -m tools.compare_sources BEFORE AFTER [--only NAME] [--all] [--jobs 2] [--show] [--map PATTERN=>TEXT ...]
+    python -m tests.ops.operator_models build/operators
+    python -m tools.compare_sources BEFORE AFTER build/operators [--only NAME] [--all] [--jobs 2] [--show]
+                                    [--map PATTERN=>TEXT ...]
 
 BEFORE and AFTER are two onnxc commands, say of main and of a branch that only moves code. Each compiles every exported
-test model and every operator case for the CPU (x86-64-v3 and x86-64-v4) and for the GPU, with --emit source. The
-emitted files must be equal but for the paths of included headers. Differences are listed, with --show as diffs.
+test model, and every model in the folders named after them, for the CPU (x86-64-v3 and x86-64-v4) and for the GPU,
+with --emit source. The emitted files must be equal but for the paths of included headers. Differences are listed, with
+--show as diffs.
 
 --map takes a change that is meant, such as a renamed function, out of the comparison: what matches the regular
 expression, in the sources of AFTER, becomes TEXT, as BEFORE writes it.
@@ -17,19 +20,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-import onnx
-
 from models.export import export
 from models.zoo import ROWS
-from tests.ops.case import Case, build_model
-from tests.ops.families import FAMILIES
-from tests.ops.oracle import expected_outputs
 
 WAYS = {
     "v3": ("--march", "x86-64-v3"),
@@ -37,7 +35,6 @@ WAYS = {
     "v4 -O0": ("--march", "x86-64-v4", "-O0"),
     "hip": ("--march", "x86-64-v3", "--target", "hip"),
 }
-CASES_IN_ONE_MODEL = 60
 INCLUDE = re.compile(rb'#include "[^"]*/([^"/]*)"')
 SHOWN_LINES = 40
 
@@ -104,45 +101,35 @@ def compare(before: Path, after: Path, mapped: Replacements, name: str, model: P
     return found
 
 
-def operator_models(folder: Path, only: str, everything: bool) -> Iterator[tuple[str, Path]]:
-    """Some dozens of cases of one opset a model, as the tables compile them."""
-    for family, cases in FAMILIES.items():
-        if only not in family:
-            continue
-        chosen = [one for one in cases if everything or not one.slow]
-        for opset in sorted({one.opset for one in chosen}):
-            alike = [one for one in chosen if one.opset == opset]
-            for start in range(0, len(alike), CASES_IN_ONE_MODEL):
-                name = f"{family}-{opset}-{start}"
-                yield name, write_model(alike[start : start + CASES_IN_ONE_MODEL], folder / f"{name}.onnx")
-
-
-def write_model(cases: list[Case], path: Path) -> Path:
-    onnx.save(build_model(cases, {one: expected_outputs(one) for one in cases}), path)
-    return path
-
-
 def network_models(only: str, everything: bool) -> Iterator[tuple[str, Path]]:
     for name, row in ROWS.items():
         if only in name and (everything or not row.slow):
             yield name, export(row).model
 
 
+def models_in(folders: Sequence[Path], only: str) -> Iterator[tuple[str, Path]]:
+    for folder in folders:
+        found = sorted(folder.glob("*.onnx"))
+        if not found:
+            raise SystemExit(f"{folder} has no .onnx file")
+        yield from ((file.stem, file) for file in found if only in file.stem)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
-    parser.add_argument("--only", default="", metavar="NAME", help="models and families whose name contains it")
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER", help="of further models")
+    parser.add_argument("--only", default="", metavar="NAME", help="models whose name contains it")
     parser.add_argument("--all", action="store_true", help="the slow ones as well")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="the first lines of each difference")
     parser.add_argument("--map", action="append", default=[], type=replacement, metavar="PATTERN=>TEXT")
     options = parser.parse_args()
     before, after = options.before.resolve(), options.after.resolve()
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
-        networks = network_models(options.only, options.all)
-        operators = operator_models(Path(folder), options.only, options.all)
-        pending = [pool.submit(compare, before, after, options.map, *model) for model in chain(networks, operators)]
+    models = chain(network_models(options.only, options.all), models_in(options.folders, options.only))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        pending = [pool.submit(compare, before, after, options.map, *model) for model in models]
         comparisons = [one for future in pending for one in future.result()]
     different = [one for one in comparisons if one.difference]
     for one in different:

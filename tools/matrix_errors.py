@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import Hip
-from tests.gfx942sim.matrix_harness import Bits, MatrixInstruction, MatrixUnit
+from tools.simulated_gpu.hip import Hip
+from tools.simulated_gpu.matrix_unit import Bits, MatrixInstruction, MatrixUnit
 
 Singles = NDArray[np.float32]
 INSTRUCTIONS = {

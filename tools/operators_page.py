@@ -7,14 +7,13 @@ import json
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from tests import onnxc_commands
-from tests.onnx_suite import listed
-from tests.onnx_suite.suite import SuiteTest, collect
+from models.onnx_suite import listed
+from models.onnx_suite.suite import SuiteTest, collect
+from tools.commands import BINARIES, REPOSITORY
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
+PAGE = REPOSITORY / "docs" / "operators.md"
 
 Key = tuple[str, str]  # domain and operator
 
@@ -34,7 +33,7 @@ Written by `python -m tools.operators_page` from `onnxc --list-operators=json` a
 
 
 def operators() -> list[dict[str, Any]]:
-    command = [str(onnxc_commands.BINARIES / "onnxc"), "--list-operators=json"]
+    command = [str(BINARIES / "onnxc"), "--list-operators=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     content: list[dict[str, Any]] = json.loads(done.stdout)["operators"]
     return content

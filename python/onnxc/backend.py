@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
 
 from onnxc.arguments import refused
 from onnxc.compiler import compile
-from onnxc.errors import CompileError, OnnxcError
+from onnxc.errors import CompileError, OnnxcError, counted_are
 from onnxc.session import Array, InferenceSession
 
 
@@ -139,7 +139,7 @@ class OnnxcBackend(Backend):
         names = list(dict.fromkeys(name for name in node.input if name))
         arrays: Sequence[Array] = [np.asarray(value) for value in inputs]
         if len(arrays) != len(names):
-            raise OnnxcError(f"the node takes the inputs {names}, and {len(arrays)} arrays are given")
+            raise OnnxcError(f"the node takes the inputs {names}, and {counted_are(len(arrays), 'array')} given")
         given = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
             for name, array in zip(names, arrays, strict=True)
@@ -167,7 +167,7 @@ def _named(inputs: Any, names: Sequence[str]) -> Mapping[str, Any]:
         return inputs
     values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     if len(values) > len(names):
-        raise OnnxcError(f"{len(values)} inputs are given, and the model takes {len(names)}: {names}")
+        raise OnnxcError(f"{counted_are(len(values), 'input')} given, and the model takes {len(names)}: {names}")
     return dict(zip(names, values, strict=False))
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnxc import arguments
-from onnxc.errors import ArgumentError
+from onnxc.errors import ArgumentError, counted
 from onnxc.input_files import external_names
 
 USUAL_BYTES = 4 << 30
@@ -163,22 +163,18 @@ def clear() -> int:
     return len(files)
 
 
-def counted(models: int) -> str:
-    return f"{models} model{'' if models == 1 else 's'}"
-
-
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m onnxc.cache", description="The compiled models that are kept.")
     parser.add_argument("--clear", action="store_true", help="remove them")
     if parser.parse_args(words).clear:
-        print(f"removed {counted(clear())}")
+        print(f"removed {counted(clear(), 'model')}")
         return
     where = folder()
     files = _files(where) if where else []
     for opened, size, file in reversed(files):
         date = time.strftime("%Y-%m-%d %H:%M", time.localtime(opened / 1e9))
         print(f"{date} {size / 1e6:9.1f} MB  {description(file)}")
-    print(f"{counted(len(files))}, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
+    print(f"{counted(len(files), 'model')}, {sum(size for _, size, _ in files) / 1e6:.1f} MB in {where or 'no folder'}")
 
 
 if __name__ == "__main__":

@@ -26,3 +26,13 @@ class RunError(OnnxcError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+def counted(number: int, noun: str) -> str:
+    """The text of a message, as support/count_text.h writes it: "1 sample", "2 samples"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_are(number: int, noun: str) -> str:
+    """The same with its verb: "1 sample is", "2 samples are"."""
+    return f"{counted(number, noun)} {'is' if number == 1 else 'are'}"

@@ -34,7 +34,7 @@ except ModuleNotFoundError as error:
 
 from onnxc import reference
 from onnxc.compiler import compile as compile_model
-from onnxc.errors import OnnxcError
+from onnxc.errors import OnnxcError, counted
 from onnxc.graphs.float32 import has_narrow_types, in_float32
 from onnxc.input_files import check_outputs, files_of_model
 
@@ -243,7 +243,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"onnxc.quantize: {error}", file=sys.stderr)
         return 1
     which = "held back" if len(samples) >= HELD_BACK else "also the ranges' own: give five or more to hold some back"
-    print(f"{given.output}: ranges of {len(measured)} samples; beside float32, on {len(held_back)} samples ({which}):")
+    ranges = f"ranges of {counted(len(measured), 'sample')}"
+    print(f"{given.output}: {ranges}; beside float32, on {counted(len(held_back), 'sample')} ({which}):")
     for name, values in exact.items():
         print("  " + cost(name, values, quantized[name]))
     return 0

@@ -42,17 +42,17 @@ bool are_equal(const char* a, const char* b) {
   return *a == *b;
 }
 
-const CpuProgram* program_named(const char* level, ErrorText& error) {
+const CpuProgram* program_named(const char* march, ErrorText& error) {
   for (int32_t i = 0; i < model.cpu_program_count; ++i) {
     const CpuProgram& program = *model.cpu_programs[i];
-    if (!are_equal(program.level, level)) continue;
+    if (!are_equal(program.march, march)) continue;
     if (cpu_has_all(program.features)) return &program;
     append_lacks(program.features, error);
-    error.append("the environment variable ONNXC_MARCH asks for %s", program.level);
+    error.append("the environment variable ONNXC_MARCH asks for %s", program.march);
     return nullptr;
   }
   error.append("the environment variable ONNXC_MARCH is '%.64s', and this model was compiled for '%s'; leave it out",
-               level, model.target);
+               march, model.target);
   return nullptr;
 }
 
@@ -68,8 +68,8 @@ const CpuProgram* choose_cpu_program(ErrorText& error) {
   }
   if (model.cpu_program_count == 0) return &no_program;
   // A file for one CPU does not ask: --verify compiles one beside a file for several.
-  const char* const level = model.cpu_program_count > 1 ? getenv("ONNXC_MARCH") : nullptr;
-  if (level != nullptr && *level != 0) return program_named(level, error);
+  const char* const march = model.cpu_program_count > 1 ? getenv("ONNXC_MARCH") : nullptr;
+  if (march != nullptr && *march != 0) return program_named(march, error);
   for (int32_t i = model.cpu_program_count - 1; i > 0; --i)
     if (cpu_has_all(model.cpu_programs[i]->features)) return model.cpu_programs[i];
   return model.cpu_programs[0];

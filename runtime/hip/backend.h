@@ -2,9 +2,9 @@
 // compiled for a GPU links that runtime.
 #pragma once
 
+#include "base/array.h"
+#include "base/error_text.h"
 #include "hip/program.h"
-#include "host/array.h"
-#include "host/error_text.h"
 
 namespace onnxc::runtime {
 
@@ -56,8 +56,9 @@ struct DeviceWindows {
 };
 
 struct DeviceBackend {
-  DeviceInstance* (*create)(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
-                            ErrorText& error);
+  // Takes the program of the card that is nearest to the device.
+  DeviceInstance* (*create)(const DeviceOptions& options, onnxc_status& status, ErrorText& error);
+  const DeviceProgram& (*program)(const DeviceInstance* instance);
   void (*destroy)(DeviceInstance* instance);
   // Plans the memory of a level for runs with these symbols.
   onnxc_status (*plan)(DeviceInstance* instance, int32_t level, const int64_t* symbols, ErrorText& error);

@@ -1,8 +1,8 @@
 // Whole runs as HIP graphs: a run whose kernels get the arguments of an earlier run is launched by one call.
 #pragma once
 
+#include "base/array.h"
 #include "hip/hip_library.h"
-#include "host/array.h"
 
 namespace onnxc::runtime {
 

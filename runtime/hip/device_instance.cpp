@@ -1,13 +1,11 @@
+// Making an instance, its plan and its memory.
 #include "hip/device_instance.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <new>
 
 #include "hip/callers_value.h"
-#include "hip/window_transfers.h"
-#include "host/step_walk.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -27,15 +25,17 @@ bool host_decides(const DeviceProgram& program) {
 
 }  // namespace
 
-DeviceInstance* DeviceInstance::create(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
-                                       ErrorText& error) {
+DeviceInstance* DeviceInstance::create(const DeviceOptions& options, onnxc_status& status, ErrorText& error) {
+  DeviceModule* const module = DeviceModule::acquire(options.device_index, status, error);
+  if (module == nullptr) return nullptr;
   void* memory = malloc(sizeof(DeviceInstance));
   if (memory == nullptr) {
+    DeviceModule::release(module);
     error.append("no memory for an instance");
     status = ONNXC_OUT_OF_MEMORY;
     return nullptr;
   }
-  auto* instance = new (memory) DeviceInstance(program);
+  auto* instance = new (memory) DeviceInstance(module);
   status = instance->set_up(options, error);
   if (status == ONNXC_OK) return instance;
   destroy(instance);
@@ -48,7 +48,6 @@ void DeviceInstance::destroy(DeviceInstance* instance) {
 }
 
 DeviceInstance::~DeviceInstance() {
-  if (module_ == nullptr) return;
   const HipLibrary& hip = module_->hip();
   {
     ErrorText unheard;
@@ -78,12 +77,8 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   poison_ = options.poison;
   host_decides_ = host_decides(program_);
   captures_graphs_ = options.captures_graphs && !host_decides_;
-  onnxc_status status;
-  module_ = DeviceModule::acquire(program_, options.device_index, status, error);
-  if (module_ == nullptr) return status;
   staging_.emplace(module_->hip());
-  status = make_streams(error);
-  if (status != ONNXC_OK) return status;
+  if (const onnxc_status status = make_streams(error); status != ONNXC_OK) return status;
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
       buffer_bytes_.allocate(program_.buffer_count) && plan_.allocate(temporaries) &&
@@ -228,299 +223,5 @@ onnxc_status DeviceInstance::place_buffers(int32_t level, const DeviceRun& run, 
 onnxc_status DeviceInstance::place(int32_t level, const DeviceRun& run, ErrorText& error) {
   return poison_ ? place_apart(level, run, error) : place_buffers(level, run, error);
 }
-
-onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  for (int32_t i = 0; i < program_.buffer_count; ++i) {
-    const CallersValue value(run, program_.buffers[i]);
-    const int64_t bytes = buffer_bytes_[i];
-    if (!value.is_copied() || program_.buffers[i].kind != BufferKind::input || bytes == 0) continue;
-    if (value.is_on_host && bytes >= HostStaging::smallest) {
-      const onnxc_status status = staging_->send(buffers_[i], value.data, bytes, stream, error);
-      if (status != ONNXC_OK) return status;
-      continue;
-    }
-    const hipError_t result =
-        hip.memcpy_async(buffers_[i], value.data, static_cast<size_t>(bytes),
-                         value.is_on_host ? hipMemcpyHostToDevice : hipMemcpyDeviceToDevice, stream);
-    if (!succeeded(hip, result, "hipMemcpyAsync of an input", error)) return status_of(result);
-  }
-  return ONNXC_OK;
-}
-
-onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  for (int32_t i = 0; i < program_.buffer_count; ++i) {
-    const CallersValue value(run, program_.buffers[i]);
-    const int64_t bytes = buffer_bytes_[i];
-    if (!value.is_copied() || program_.buffers[i].kind != BufferKind::output || bytes == 0) continue;
-    if (value.is_on_host && bytes >= HostStaging::smallest) {
-      const onnxc_status status = staging_->fetch(value.data, buffers_[i], bytes, stream, error);
-      if (status != ONNXC_OK) return status;
-      continue;
-    }
-    const hipError_t result =
-        hip.memcpy_async(value.data, buffers_[i], static_cast<size_t>(bytes),
-                         value.is_on_host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice, stream);
-    if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
-  }
-  return ONNXC_OK;
-}
-
-// Host memory is complete when this returns; device memory when the stream gets there.
-onnxc_status DeviceInstance::end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  bool waits = run.waits;
-  for (int32_t i = 0; i < program_.buffer_count; ++i) waits |= CallersValue(run, program_.buffers[i]).is_on_host;
-  if (waits) {
-    const hipError_t result = hip.stream_synchronize(stream);
-    return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
-  }
-  if (is_being_captured_) return ONNXC_OK;
-  const hipError_t result = hip.event_record(run_end_, stream);
-  may_be_running_ = result == hipSuccess;
-  return succeeded(hip, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
-}
-
-// The weights may still be on their way up, and a run before, which uses the same memory, may run in another stream.
-onnxc_status DeviceInstance::wait_for_earlier_work(hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  const hipEvent_t events[] = {weights_have_arrived_ ? nullptr : module_->weights_arrival(),
-                               may_be_running_ ? run_end_ : nullptr};
-  for (const hipEvent_t event : events) {
-    if (event == nullptr) continue;
-    // A capture cannot wait for what is not in it.
-    const hipError_t result =
-        is_being_captured_ ? hip.event_synchronize(event) : hip.stream_wait_event(stream, event, 0);
-    if (!succeeded(hip, result, is_being_captured_ ? "hipEventSynchronize" : "hipStreamWaitEvent", error))
-      return status_of(result);
-  }
-  weights_have_arrived_ = true;
-  may_be_running_ = false;
-  return ONNXC_OK;
-}
-
-template <class Function>
-onnxc_status DeviceInstance::call_back(Function function, ErrorText& error) {
-  current_->leave();
-  const onnxc_status status = function();
-  const onnxc_status entered = current_->enter(error);
-  return status == ONNXC_OK ? entered : status;
-}
-
-void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch) {
-  auto* self = static_cast<DeviceInstance*>(frame.instance);
-  if (self->launched_ != hipSuccess) return;
-  const HipLibrary& hip = self->module_->hip();
-  // HIP counts threads in 32 bits, and some versions of it cut off the rest without a word.
-  if (launch.blocks > static_cast<int64_t>(UINT32_MAX / launch.threads)) {
-    self->launched_ = hipErrorInvalidConfiguration;
-    return;
-  }
-  size_t size = launch.arguments_size;
-  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(launch.arguments), HIP_LAUNCH_PARAM_BUFFER_SIZE,
-                   &size, HIP_LAUNCH_PARAM_END};
-  self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), static_cast<uint32_t>(launch.blocks),
-                                             1, 1, launch.threads, 1, 1, 0, self->stream_, nullptr, extra);
-  ++self->launch_count_;
-  if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
-}
-
-// Brings the values on which the host decides to the host, when the kernels before the step are done.
-onnxc_status DeviceInstance::read_for_host(const StepDescription& step, ErrorText& error) {
-  if (step.read < 0) return ONNXC_OK;
-  const onnxc_status status = read_buffer(step.read, read_, error);
-  host_buffers_[step.read] = read_.data();
-  return status;
-}
-
-onnxc_status DeviceInstance::launch(int32_t step, const DeviceRun& run, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  const DeviceFrame frame{buffers_.data(), symbols_, launch, this};
-  launched_ = hipSuccess;
-  program_.steps[step].launch(frame);
-  // A hook sees a step that is done, with its own time.
-  if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream_);
-  if (launched_ == hipSuccess) return ONNXC_OK;
-  char call[256];
-  snprintf(call, sizeof call, "hipModuleLaunchKernel of step %d '%s'", step, program_.steps[step].name);
-  succeeded(hip, launched_, call, error);
-  return status_of(launched_);
-}
-
-onnxc_status DeviceInstance::run_step(int32_t step, const DeviceRun& run, ErrorText& error) {
-  auto call_hook = [&](int32_t when) {
-    if (run.hook == nullptr) return onnxc_status{ONNXC_OK};
-    return call_back([&] { return run.hook(run.context, step, when) != 0 ? ONNXC_STOPPED : ONNXC_OK; }, error);
-  };
-  const StepDescription& description = program_.steps[step];
-  onnxc_status status = call_hook(ONNXC_BEFORE_STEP);
-  if (status != ONNXC_OK) return status;
-  if (description.bind != nullptr) {
-    const int32_t level = level_of_step(program_.steps, step);
-    status = read_for_host(description, error);
-    if (status == ONNXC_OK)
-      status = call_back([&] { return run.enter_level(run.context, description, level, host_frame_); }, error);
-    if (status == ONNXC_OK) status = place(level, run, error);
-  } else {
-    status = launch(step, run, error);
-  }
-  return status == ONNXC_OK ? call_hook(ONNXC_AFTER_STEP) : status;
-}
-
-onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error) {
-  struct Walk {
-    DeviceInstance& self;
-    const DeviceRun& run_;
-    ErrorText& error;
-    void begin_round(int32_t step, bool is_first) {
-      const StepDescription* steps = self.program_.steps;
-      run_.begin_round(run_.context, level_of_step(steps, step), steps[step].round, is_first);
-    }
-    onnxc_status holds(int32_t step, bool& result) {
-      const StepDescription& description = self.program_.steps[step];
-      const onnxc_status status = self.read_for_host(description, error);
-      if (status == ONNXC_OK) result = description.condition(self.host_frame_);
-      return status;
-    }
-    onnxc_status run(int32_t step) { return self.run_step(step, run_, error); }
-  };
-  return walk_steps(program_.steps, program_.step_count, Walk{*this, run, error});
-}
-
-// In a stream of ours: the caller's goes on as it is, and other threads may do meanwhile what no capture allows.
-onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream_);  // the graph of a run before may have to go
-  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
-  result = hip.stream_begin_capture(own_stream_, hipStreamCaptureModeThreadLocal);
-  if (!succeeded(hip, result, "hipStreamBeginCapture", error)) return status_of(result);
-  const hipStream_t callers = stream_;
-  stream_ = own_stream_;
-  launch_count_ = 0;
-  onnxc_status status = launch_steps(run, error);
-  stream_ = callers;
-  hipGraph_t graph = nullptr;
-  result = hip.stream_end_capture(own_stream_, &graph);  // also after a launch that failed
-  if (status == ONNXC_OK && !succeeded(hip, result, "hipStreamEndCapture", error)) status = status_of(result);
-  if (status == ONNXC_OK) {
-    const LaunchKey key{buffers_.data(), buffers_.size(), symbols_, model.symbol_count};
-    status = graphs_.add(hip, key, launch_count_ > 0 ? graph : nullptr, captured, error);
-  }
-  if (graph != nullptr) ignore(hip.graph_destroy(graph));
-  return status;
-}
-
-// The launches of this run in one call, captured first if they have other arguments than before.
-onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
-  const CapturedGraphs::Entry* captured =
-      graphs_.find({buffers_.data(), buffers_.size(), symbols_, model.symbol_count});
-  if (captured == nullptr) {
-    const onnxc_status status = capture(run, captured, error);
-    if (status != ONNXC_OK) return status;
-  }
-  if (captured->executable == nullptr) return ONNXC_OK;
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.graph_launch(captured->executable, stream_);
-  if (result == hipSuccess) result = hip.get_last_error();
-  return succeeded(hip, result, "hipGraphLaunch", error) ? ONNXC_OK : status_of(result);
-}
-
-onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
-  CurrentDevice current(module_->hip(), module_->device());
-  const onnxc_status status = current.enter(error);
-  if (status != ONNXC_OK) return status;
-  current_ = &current;
-  return run_on_device(run, error);
-}
-
-onnxc_status DeviceInstance::refuse_capture(ErrorText& error, const char* reason) {
-  error.append("the stream is being captured, and %s", reason);
-  return ONNXC_INVALID_ARGUMENT;
-}
-
-// A capture holds launches and copies on the GPU. Whatever waits for the stream would spoil it, so that such a run is
-// refused before it does anything.
-onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& error) {
-  if (!is_being_captured_) return ONNXC_OK;
-  if (run.hook != nullptr) return refuse_capture(error, "a run with a hook waits after each step");
-  if (host_decides_)
-    return refuse_capture(error, "the host decides what this model computes next: it must run outside of a capture");
-  for (int32_t i = 0; i < program_.buffer_count; ++i) {
-    const BufferDescription& buffer = program_.buffers[i];
-    if (!CallersValue(run, buffer).is_on_host) continue;
-    const bool is_input = buffer.kind == BufferKind::input;
-    error.append("%s %d ", is_input ? "input" : "output", buffer.index);
-    error.append_name((is_input ? model.inputs : model.outputs)[buffer.index].name);
-    error.append(": ");
-    return refuse_capture(error, "this is host memory, for whose copy a run waits: give it memory of the GPU");
-  }
-  return ONNXC_OK;
-}
-
-onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  ignore(hip.get_last_error());  // what a call before ours left behind is not an error of a launch
-  const auto stream = run.has_own_stream ? own_stream_ : static_cast<hipStream_t>(run.stream);
-  stream_ = stream;
-  hipStreamCaptureStatus capture_status = hipStreamCaptureStatusNone;
-  if (run.stream != nullptr) {
-    const hipError_t result = hip.stream_is_capturing(stream, &capture_status);
-    if (!succeeded(hip, result, "hipStreamIsCapturing", error)) return status_of(result);
-  }
-  is_being_captured_ = capture_status != hipStreamCaptureStatusNone;
-  onnxc_status status = check_capture(run, error);
-  if (status == ONNXC_OK) status = wait_for_earlier_work(stream, error);
-  if (status == ONNXC_OK) status = place(0, run, error);
-  if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
-  // A hook is called between the launches. HIP's graphs are not launched into a capture, which takes the kernels.
-  const bool replays = captures_graphs_ && run.hook == nullptr && !is_being_captured_;
-  if (status == ONNXC_OK) status = replays ? replay(run, error) : launch_steps(run, error);
-  if (status == ONNXC_OK) status = copy_outputs(run, stream, error);
-  if (status == ONNXC_OK) status = end_run(run, stream, error);
-  if (status == ONNXC_OK || is_being_captured_) return status;
-  staging_->wait();  // nothing of a run that failed is left running
-  ignore(hip.stream_synchronize(stream));
-  return status;
-}
-
-onnxc_status DeviceInstance::read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error) {
-  if (!bytes.allocate(buffer_bytes_[buffer])) {
-    error.append("no memory for a step's output");
-    return ONNXC_OUT_OF_MEMORY;
-  }
-  if (bytes.size() == 0) return ONNXC_OK;
-  const HipLibrary& hip = module_->hip();
-  CurrentDevice current(hip, module_->device());
-  if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  hipError_t result = hip.memcpy_async(bytes.data(), buffers_[buffer], static_cast<size_t>(bytes.size()),
-                                       hipMemcpyDeviceToHost, stream_);
-  if (!succeeded(hip, result, "hipMemcpyAsync of a step's output", error)) return status_of(result);
-  result = hip.stream_synchronize(stream_);
-  return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
-}
-
-const DeviceBackend hip_backend = {
-    .create = DeviceInstance::create,
-    .destroy = DeviceInstance::destroy,
-    .plan = [](DeviceInstance* instance, int32_t level, const int64_t* symbols,
-               ErrorText& error) { return instance->plan(level, symbols, error); },
-    .working_bytes = [](const DeviceInstance* instance) { return instance->working_bytes(); },
-    .captured_graphs = [](const DeviceInstance* instance) { return instance->captured_graphs(); },
-    .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
-    .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
-                      ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },
-    .make_windows = [](DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
-                       onnxc_status& status, ErrorText& error) -> DeviceWindows* {
-      return WindowTransfers::create(instance->module(), buffers, batch, status, error);
-    },
-    .destroy_windows = [](DeviceWindows* windows) { WindowTransfers::destroy(static_cast<WindowTransfers*>(windows)); },
-    .send_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
-                       ErrorText& error) { return static_cast<WindowTransfers*>(windows)->send(slot, count, error); },
-    .fetch_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
-                        ErrorText& error) { return static_cast<WindowTransfers*>(windows)->fetch(slot, count, error); },
-    .wait_for_windows = [](DeviceWindows* windows, int32_t slot,
-                           ErrorText& error) { return static_cast<WindowTransfers*>(windows)->wait(slot, error); },
-};
 
 }  // namespace onnxc::runtime

@@ -3,19 +3,18 @@
 
 #include <optional>
 
+#include "base/memory_plan.h"
 #include "hip/backend.h"
 #include "hip/captured_graphs.h"
 #include "hip/current_device.h"
 #include "hip/device_module.h"
 #include "hip/host_staging.h"
-#include "host/memory_plan.h"
 
 namespace onnxc::runtime {
 
 class DeviceInstance {
  public:
-  static DeviceInstance* create(const DeviceProgram& program, const DeviceOptions& options, onnxc_status& status,
-                                ErrorText& error);
+  static DeviceInstance* create(const DeviceOptions& options, onnxc_status& status, ErrorText& error);
   static void destroy(DeviceInstance* instance);
 
   onnxc_status plan(int32_t level, const int64_t* symbols, ErrorText& error);
@@ -26,7 +25,7 @@ class DeviceInstance {
   onnxc_status read_buffer(int32_t buffer, Array<char>& bytes, ErrorText& error);
 
  private:
-  explicit DeviceInstance(const DeviceProgram& program) : program_(program) {}
+  explicit DeviceInstance(DeviceModule* module) : module_(module), program_(module->program()) {}
   ~DeviceInstance();
 
   void give_back(const HipLibrary& hip);
@@ -56,11 +55,11 @@ class DeviceInstance {
 
   static void launch(const DeviceFrame& frame, const DeviceLaunch& launch);
 
+  DeviceModule* const module_;
   const DeviceProgram& program_;
   bool poison_ = false;
   bool host_decides_ = false;
   bool captures_graphs_ = false;
-  DeviceModule* module_ = nullptr;
   hipStream_t own_stream_ = nullptr;
   std::optional<HostStaging> staging_;  // from the set-up on
 

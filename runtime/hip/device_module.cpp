@@ -1,5 +1,6 @@
 #include "hip/device_module.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,15 @@ const char* architecture_name(const char* properties, size_t size) {
   return nullptr;
 }
 
+// Whether the device's name says so; features may follow.
+bool is_architecture(const char* name, const char* architecture) {
+  const size_t length = strlen(architecture);
+  return strncmp(name, architecture, length) == 0 && (name[length] == '\0' || name[length] == ':');
+}
+
 }  // namespace
 
-DeviceModule* DeviceModule::acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error) {
+DeviceModule* DeviceModule::acquire(int device, onnxc_status& status, ErrorText& error) {
   status = ONNXC_UNSUPPORTED_DEVICE;
   const HipLibrary* hip = hip_library(error);
   if (hip == nullptr) return nullptr;
@@ -38,7 +45,7 @@ DeviceModule* DeviceModule::acquire(const DeviceProgram& program, int device, on
       module->device_ = device;
       module->next_ = modules;
       modules = module;
-      status = module->load(program, error);
+      status = module->load(error);
     } else {
       status = ONNXC_OUT_OF_MEMORY;
     }
@@ -65,7 +72,7 @@ void DeviceModule::release(DeviceModule* module) {
   modules_lock.unlock();
 }
 
-bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) {
+bool DeviceModule::check_device(ErrorText& error) const {
   int count = 0;
   if (!succeeded(*hip_, hip_->init(0), "hipInit", error) ||
       !succeeded(*hip_, hip_->get_device_count(&count), "hipGetDeviceCount", error)) {
@@ -76,48 +83,59 @@ bool DeviceModule::check_device(const DeviceProgram& program, ErrorText& error) 
     error.append("there is no GPU %d: HIP sees %d; choose another number; %s", device_, count, on_the_cpu());
     return false;
   }
-  // Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.
-  code_ = program.codes;
+  return true;
+}
+
+// Takes a program for the device's architecture: the one whose card is nearest in compute units, since a card in
+// partitions has fewer. Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.
+bool DeviceModule::choose_program(ErrorText& error) {
+  program_ = model.device_programs[0];
   alignas(16) char properties[4096] = {};
   if (hip_->get_device_properties == nullptr || hip_->get_device_properties(properties, device_) != hipSuccess)
     return true;
   const char* name = architecture_name(properties, sizeof properties);
   if (name == nullptr) return true;
-  for (int32_t i = 0; i < program.code_count; ++i) {
-    code_ = &program.codes[i];
-    const size_t length = strlen(code_->architecture);
-    if (strncmp(name, code_->architecture, length) == 0 && (name[length] == '\0' || name[length] == ':')) return true;
+  int units = 0;
+  if (hip_->get_device_attribute(&units, hipDeviceAttributeMultiprocessorCount, device_) != hipSuccess) units = 0;
+  int least = INT_MAX;
+  for (int32_t i = 0; i < model.device_program_count; ++i) {
+    const DeviceProgram& program = *model.device_programs[i];
+    const int difference = abs(program.compute_units - units);
+    if (!is_architecture(name, program.architecture) || difference >= least) continue;
+    program_ = &program;
+    least = difference;
   }
+  if (least < INT_MAX) return true;
   error.append("this model was compiled for '%s', and GPU %d is %.64s; compile it with --gpu-arch%s", model.target,
                device_, name, model.cpu_program_count > 0 ? ", or run it on the CPU" : "");
   return false;
 }
 
-onnxc_status DeviceModule::load(const DeviceProgram& program, ErrorText& error) {
-  if (!check_device(program, error)) return ONNXC_UNSUPPORTED_DEVICE;
+onnxc_status DeviceModule::load(ErrorText& error) {
+  if (!check_device(error) || !choose_program(error)) return ONNXC_UNSUPPORTED_DEVICE;
   CurrentDevice current(*hip_, device_);
   if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  hipError_t result = hip_->module_load_data(&module_, code_->code_object);
+  hipError_t result = hip_->module_load_data(&module_, program_->code_object);
   if (!succeeded(*hip_, result, "hipModuleLoadData", error)) return status_of(result);
-  if (!kernels_.allocate(program.kernel_count)) return ONNXC_OUT_OF_MEMORY;
-  for (int32_t i = 0; i < program.kernel_count; ++i) {
-    result = hip_->module_get_function(&kernels_[i], module_, program.kernels[i]);
+  if (!kernels_.allocate(program_->kernel_count)) return ONNXC_OUT_OF_MEMORY;
+  for (int32_t i = 0; i < program_->kernel_count; ++i) {
+    result = hip_->module_get_function(&kernels_[i], module_, program_->kernels[i]);
     if (!succeeded(*hip_, result, "hipModuleGetFunction", error)) return status_of(result);
   }
-  return program.weights_size == 0 ? ONNXC_OK : upload_weights(program, error);
+  return program_->weights_size == 0 ? ONNXC_OK : upload_weights(error);
 }
 
 // In a stream of its own, and nobody waits but the first kernels: the null stream would wait for the caller's work, and
 // spoil a capture.
-onnxc_status DeviceModule::upload_weights(const DeviceProgram& program, ErrorText& error) {
-  const auto bytes = static_cast<size_t>(program.weights_size);
+onnxc_status DeviceModule::upload_weights(ErrorText& error) {
+  const auto bytes = static_cast<size_t>(program_->weights_size);
   hipError_t result = hip_->malloc(&weights_, bytes);
   if (!succeeded(*hip_, result, "hipMalloc for the weights", error)) return status_of(result);
   result = hip_->stream_create(&upload_, hipStreamNonBlocking);
   if (!succeeded(*hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
   result = hip_->event_create(&arrival_, hipEventDisableTiming);
   if (!succeeded(*hip_, result, "hipEventCreateWithFlags", error)) return status_of(result);
-  result = hip_->memcpy_async(weights_, program.weights, bytes, hipMemcpyHostToDevice, upload_);
+  result = hip_->memcpy_async(weights_, program_->weights, bytes, hipMemcpyHostToDevice, upload_);
   if (!succeeded(*hip_, result, "hipMemcpyAsync of the weights", error)) return status_of(result);
   result = hip_->event_record(arrival_, upload_);
   return succeeded(*hip_, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);

@@ -2,35 +2,37 @@
 // unloads them.
 #pragma once
 
+#include "base/array.h"
 #include "hip/hip_library.h"
 #include "hip/program.h"
-#include "host/array.h"
 
 namespace onnxc::runtime {
 
 class DeviceModule {
  public:
   // Null and a status if the device is missing, is of another architecture than the code, or is out of memory.
-  static DeviceModule* acquire(const DeviceProgram& program, int device, onnxc_status& status, ErrorText& error);
+  static DeviceModule* acquire(int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 
   const HipLibrary& hip() const { return *hip_; }
   int device() const { return device_; }
+  const DeviceProgram& program() const { return *program_; }
   hipFunction_t kernel(int32_t index) const { return kernels_[index]; }
   char* weights() const { return static_cast<char*>(weights_); }
   // The event that a stream must wait for before its kernels read the weights; null if there are none.
   hipEvent_t weights_arrival() const { return arrival_; }
 
  private:
-  onnxc_status load(const DeviceProgram& program, ErrorText& error);
-  onnxc_status upload_weights(const DeviceProgram& program, ErrorText& error);
-  bool check_device(const DeviceProgram& program, ErrorText& error);
+  onnxc_status load(ErrorText& error);
+  onnxc_status upload_weights(ErrorText& error);
+  bool check_device(ErrorText& error) const;
+  bool choose_program(ErrorText& error);
   void unload();
 
   const HipLibrary* hip_ = nullptr;
   int device_ = 0;
   int users_ = 0;
-  const DeviceCode* code_ = nullptr;  // that for this GPU
+  const DeviceProgram* program_ = nullptr;  // that for this GPU
   hipModule_t module_ = nullptr;
   Array<hipFunction_t> kernels_;
   void* weights_ = nullptr;

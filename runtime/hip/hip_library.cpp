@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/model.h"
+#include "base/model.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {
@@ -64,6 +64,7 @@ bool find_all(void* library, HipLibrary& hip, ErrorText& error) {
   find(library, "hipGetDevicePropertiesR0600", hip.get_device_properties, ignored);
   return find(library, "hipInit", hip.init, error) && find(library, "hipGetDeviceCount", hip.get_device_count, error) &&
          find(library, "hipGetDevice", hip.get_device, error) && find(library, "hipSetDevice", hip.set_device, error) &&
+         find(library, "hipDeviceGetAttribute", hip.get_device_attribute, error) &&
          find(library, "hipModuleLoadData", hip.module_load_data, error) &&
          find(library, "hipModuleUnload", hip.module_unload, error) &&
          find(library, "hipModuleGetFunction", hip.module_get_function, error) &&

@@ -5,7 +5,7 @@
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 
-#include "host/error_text.h"
+#include "base/error_text.h"
 
 namespace onnxc::runtime {
 
@@ -15,6 +15,7 @@ struct HipLibrary {
   decltype(&hipGetDeviceCount) get_device_count;
   decltype(&hipGetDevice) get_device;
   decltype(&hipSetDevice) set_device;
+  decltype(&hipDeviceGetAttribute) get_device_attribute;
   decltype(&hipModuleLoadData) module_load_data;
   decltype(&hipModuleUnload) module_unload;
   decltype(&hipModuleGetFunction) module_get_function;

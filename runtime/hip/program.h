@@ -1,8 +1,8 @@
-// The GPU program that generated code hands to the runtime: the same model's program as kernels in a code object for
-// each GPU. Generated code and runtime are always built together.
+// The GPU programs that generated code hands to the runtime: the same model, planned for one card each, as kernels in a
+// code object. Generated code and runtime are always built together.
 #pragma once
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 
@@ -23,17 +23,10 @@ struct DeviceFrame {
   void* instance;
 };
 
-struct DeviceBackend;
-
-// The kernels, compiled for one GPU.
-struct DeviceCode {
-  const char* architecture;  // "gfx942"
-  const unsigned char* code_object;
-};
-
 struct DeviceProgram {
-  const DeviceCode* codes;
-  int32_t code_count;
+  const char* architecture;  // that the code is for: "gfx942"
+  int32_t compute_units;     // of the card that it is planned for
+  const unsigned char* code_object;
   const char* const* kernels;
   int32_t kernel_count;
 
@@ -45,7 +38,6 @@ struct DeviceProgram {
   const StepDescription* steps;
   const unsigned char* weights;
   int64_t weights_size;
-  const DeviceBackend* backend;  // runtime/hip
 };
 
 // More blocks would only wait in the queue: an MI300X holds 304 times 32 wavefronts.

@@ -1,7 +1,7 @@
 // Copies a tensor from its physical layout to row-major memory: for traces, so it is small before it is fast.
 #pragma once
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 

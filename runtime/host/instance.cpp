@@ -53,7 +53,7 @@ void Instance::destroy(Instance* instance) {
 }
 
 Instance::~Instance() {
-  if (device_ != nullptr) model.device_program->backend->destroy(device_);
+  if (device_ != nullptr) model.device_backend->destroy(device_);
   for (int32_t level = 0; arenas_ != nullptr && level < model.level_count; ++level) arenas_[level].~Arena();
   free(arenas_);
   if (shares_pool_) release_shared_pool();
@@ -77,10 +77,10 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   }
 
   if (options.device == ONNXC_HIP) {
-    const DeviceProgram& program = *model.device_program;
     const DeviceOptions device_options{options.device_index, poison_, (options.flags & ONNXC_HIP_GRAPH) != 0};
-    device_ = program.backend->create(program, device_options, status, error);
+    device_ = model.device_backend->create(device_options, status, error);
     if (device_ == nullptr) return status;
+    device_program_ = &model.device_backend->program(device_);
   }
 
   int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
@@ -184,7 +184,7 @@ onnxc_status Instance::bind_run_time_symbols(Binding bind, const Frame& frame, i
 onnxc_status Instance::plan(int32_t level) {
   model.output_dims(level, symbols_.data(), output_dims_.data());
   if (device_ != nullptr) {
-    const onnxc_status status = model.device_program->backend->plan(device_, level, symbols_.data(), error_);
+    const onnxc_status status = model.device_backend->plan(device_, level, symbols_.data(), error_);
     levels_[level].known = status == ONNXC_OK;
     return status;
   }

@@ -2,14 +2,17 @@
 // its threads.
 #pragma once
 
+#include <errno.h>
+
 #include <atomic>
 
-#include "host/arena.h"
-#include "host/array.h"
-#include "host/error_text.h"
-#include "host/memory_plan.h"
-#include "host/model.h"
-#include "host/random_seed.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error_text.h"
+#include "base/floating_point.h"
+#include "base/memory_plan.h"
+#include "base/model.h"
+#include "base/random_seed.h"
 #include "strings/interned_strings.h"
 #include "threads/fork_lock.h"
 #include "threads/host_threads.h"
@@ -28,8 +31,6 @@ class Instance {
   onnxc_status output_dims(const int64_t* const* input_dims, int64_t* const* output_dims);
   onnxc_status run(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs, int32_t output_count,
                    const onnxc_run_options* options);
-  onnxc_status volume_output_dims(const onnxc_volume* volume, int64_t* const* output_dims);
-  onnxc_status run_volume(const onnxc_volume* volume, onnxc_volume_result* result);
   const char* last_error() const { return error_.text(); }
   int threads() const { return threads_; }
 
@@ -60,7 +61,7 @@ class Instance {
   static constexpr const char* nothing_bound =
       "no sizes are known, since nothing has run yet or the last inputs were refused: run first";
 
-  friend class VolumeRun;  // which runs the model many times in one call
+  friend class VolumeRun;  // runs the model many times in one call
   class Call;
   // The arguments of a run.
   struct Values {
@@ -124,6 +125,7 @@ class Instance {
   bool poison_ = false;
 
   DeviceInstance* device_ = nullptr;  // null on the CPU
+  const DeviceProgram* device_program_ = nullptr;
 
   int threads_ = 1;
   bool shares_pool_ = false;
@@ -153,6 +155,28 @@ class Instance {
   std::atomic<const char*> failure_ = nullptr;
   RandomSeed random_seed_;
   int32_t finished_step_ = -1;  // whose outputs a hook may read
+};
+
+// A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
+// errno as they were.
+class Instance::Call {
+ public:
+  explicit Call(Instance& instance) : instance_(instance), entered_(instance.in_call_.try_lock()) {
+    if (entered_) instance.error_.clear();
+  }
+  ~Call() {
+    if (entered_) instance_.in_call_.unlock();
+    errno = errno_;
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  bool entered() const { return entered_; }
+
+ private:
+  Instance& instance_;
+  int errno_ = errno;
+  bool entered_;
+  DefaultFloatingPoint floating_point_;
 };
 
 }  // namespace onnxc::runtime

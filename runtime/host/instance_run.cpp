@@ -1,16 +1,13 @@
 // The calls on an instance: output dims, a run, and what hooks and tools ask in between.
-#include <errno.h>
 #include <string.h>
 
+#include "base/step_walk.h"
+#include "base/value_check.h"
 #include "hip/backend.h"
-#include "host/floating_point.h"
 #include "host/instance.h"
 #include "host/options.h"
-#include "host/step_walk.h"
-#include "host/value_check.h"
 #include "strings/string_values.h"
 #include "threads/shared_pool.h"
-#include "volume/volume_run.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -30,28 +27,6 @@ bool has_value_on_gpu(const onnxc_value* inputs, const onnxc_value* outputs) {
 }
 
 }  // namespace
-
-// A call on an instance: refuses to be the second one at a time, and leaves the thread's floating-point environment and
-// errno as they were.
-class Instance::Call {
- public:
-  explicit Call(Instance& instance) : instance_(instance), entered_(instance.in_call_.try_lock()) {
-    if (entered_) instance.error_.clear();
-  }
-  ~Call() {
-    if (entered_) instance_.in_call_.unlock();
-    errno = errno_;
-  }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-  bool entered() const { return entered_; }
-
- private:
-  Instance& instance_;
-  int errno_ = errno;
-  bool entered_;
-  DefaultFloatingPoint floating_point_;
-};
 
 onnxc_status Instance::output_dims(const int64_t* const* input_dims, int64_t* const* output_dims) {
   Call call(*this);
@@ -351,12 +326,12 @@ onnxc_status Instance::run_on_device(const Values& values) {
     const auto& [run_values, instance] = *static_cast<Context*>(given);
     return instance.enter_level(step.bind, frame, level, run_values);
   };
-  const onnxc_status status = model.device_program->backend->run(device_, run, error_);
+  const onnxc_status status = model.device_backend->run(device_, run, error_);
   return status == ONNXC_STOPPED ? refuse(status, "stopped by the hook") : status;
 }
 
 int64_t Instance::working_bytes() const {
-  if (device_ != nullptr) return is_bound() ? model.device_program->backend->working_bytes(device_) : 0;
+  if (device_ != nullptr) return is_bound() ? model.device_backend->working_bytes(device_) : 0;
   int64_t bytes = 0;
   for (int32_t level = 0; level < model.level_count; ++level)
     if (levels_[level].known) bytes += levels_[level].planned_bytes;
@@ -364,7 +339,7 @@ int64_t Instance::working_bytes() const {
 }
 
 int64_t Instance::captured_graphs() const {
-  return device_ != nullptr ? model.device_program->backend->captured_graphs(device_) : 0;
+  return device_ != nullptr ? model.device_backend->captured_graphs(device_) : 0;
 }
 
 int64_t Instance::least_working_bytes() const {
@@ -378,16 +353,6 @@ onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const
                            int32_t output_count, const onnxc_run_options* options) {
   Call call(*this);
   return call.entered() ? run_in_call(inputs, input_count, outputs, output_count, options) : ONNXC_BUSY;
-}
-
-onnxc_status Instance::volume_output_dims(const onnxc_volume* volume, int64_t* const* output_dims) {
-  Call call(*this);
-  return call.entered() ? VolumeRun(*this, error_).output_dims(volume, output_dims) : ONNXC_BUSY;
-}
-
-onnxc_status Instance::run_volume(const onnxc_volume* volume, onnxc_volume_result* result) {
-  Call call(*this);
-  return call.entered() ? VolumeRun(*this, error_).run(volume, result) : ONNXC_BUSY;
 }
 
 onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
@@ -432,7 +397,7 @@ void Instance::fail(const Frame& frame, const char* text) {
 // Whether the sizes that a step works with are known.
 bool Instance::is_laid_out(int32_t step) const {
   const int32_t level =
-      device_ != nullptr ? level_of_step(model.device_program->steps, step) : level_of_step(program_.steps, step);
+      device_ != nullptr ? level_of_step(device_program_->steps, step) : level_of_step(program_.steps, step);
   return levels_[level].known;
 }
 

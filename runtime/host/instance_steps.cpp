@@ -1,19 +1,15 @@
 // The model's facts about its steps, and about what they have written while a hook looks on.
+#include "base/value_check.h"
 #include "hip/backend.h"
 #include "host/copy_out.h"
 #include "host/instance.h"
-#include "host/value_check.h"
 #include "strings/string_values.h"
 
 namespace onnxc::runtime {
 
-int32_t Instance::step_count() const {
-  return device_ != nullptr ? model.device_program->step_count : program_.step_count;
-}
+int32_t Instance::step_count() const { return device_ != nullptr ? device_program_->step_count : program_.step_count; }
 
-const StepDescription* Instance::steps() const {
-  return device_ != nullptr ? model.device_program->steps : program_.steps;
-}
+const StepDescription* Instance::steps() const { return device_ != nullptr ? device_program_->steps : program_.steps; }
 
 onnxc_status Instance::step_info(int32_t step, onnxc_step_info& info) const {
   if (step < 0 || step >= step_count()) return ONNXC_INVALID_ARGUMENT;
@@ -104,8 +100,7 @@ onnxc_status Instance::step_output_data(int32_t step, int32_t output, void* data
   const bool has_strings = description.tensor.dtype == ONNXC_STRING;
   const int64_t element_size = has_strings ? sizeof(int64_t) : tensor_bytes(description.tensor.dtype, 0, nullptr);
   Array<char> fetched;
-  if (device_ != nullptr)
-    status = model.device_program->backend->read_buffer(device_, description.buffer, fetched, error_);
+  if (device_ != nullptr) status = model.device_backend->read_buffer(device_, description.buffer, fetched, error_);
   if (status != ONNXC_OK) return status;
   const char* buffer =
       device_ != nullptr ? fetched.data() : static_cast<const char*>(frame_.buffers[description.buffer]);

@@ -1,13 +1,12 @@
 #include "host/options.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
 
-#include "host/model.h"
-#include "host/number_text.h"
+#include "base/model.h"
+#include "base/random_seed.h"
 #include "threads/thread_count.h"
 
 namespace onnxc::runtime {
@@ -37,23 +36,15 @@ onnxc_status check_flags(uint32_t flags, uint32_t known, const char* name, Error
   return ONNXC_INVALID_ARGUMENT;
 }
 
-bool is_impossible(const char* variable, int64_t least, int64_t most) {
-  const char* const text = getenv(variable);
-  if (text == nullptr || *text == 0) return false;
-  const char* end = text;
-  const int64_t number = take_number(end);
-  return end == text || *end != 0 || number < least || number > most;
-}
-
 // Else a run would differ from what was asked for without a word. OpenMP's variable is not ours to refuse.
 onnxc_status check_environment(ErrorText& error) {
-  if (is_impossible("ONNXC_THREADS", 1, most_threads)) {
+  if (const EnvironmentNumber threads = asked_threads(); threads.is_refused()) {
     error.append("the environment variable ONNXC_THREADS is '%.64s'; a number of threads from 1 to %d is expected",
-                 getenv("ONNXC_THREADS"), most_threads);
+                 threads.text, most_threads);
     return ONNXC_INVALID_ARGUMENT;
   }
-  if (is_impossible("ONNXC_SEED", INT64_MIN, INT64_MAX)) {
-    error.append("the environment variable ONNXC_SEED is '%.64s'; an integer is expected", getenv("ONNXC_SEED"));
+  if (const EnvironmentNumber seed = asked_seed(); seed.is_refused()) {
+    error.append("the environment variable ONNXC_SEED is '%.64s'; an integer is expected", seed.text);
     return ONNXC_INVALID_ARGUMENT;
   }
   return ONNXC_OK;
@@ -74,7 +65,7 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
-  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program == nullptr)) {
+  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program_count == 0)) {
     error.append(
         "this model was compiled for '%s' and has no code for a GPU; compile it with --target hip (or cpu,hip) to run "
         "it on one",

@@ -1,7 +1,7 @@
 // Reads the option structs of a caller, which may be older or newer than this library, and checks their values.
 #pragma once
 
-#include "host/error_text.h"
+#include "base/error_text.h"
 #include "onnxc.h"
 #include "onnxc_volume.h"
 

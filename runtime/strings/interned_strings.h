@@ -15,8 +15,8 @@
 
 #include <atomic>
 
-#include "host/array.h"
-#include "host/model.h"
+#include "base/array.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 

@@ -4,12 +4,12 @@
 // or has not been written, ends the run after the step, with the empty string or 0 as the result until then; so does a
 // lack of memory.
 //
-// C names: the code of a further level of CPUs, which has another namespace, calls the same functions.
+// C names: the code for a further CPU, which has another namespace, calls the same functions.
 #pragma once
 
 #include <stdint.h>
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 extern "C" {

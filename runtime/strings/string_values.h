@@ -1,8 +1,8 @@
 // Tensors of strings at the interface: the texts that a caller has, and the handles that steps work on.
 #pragma once
 
-#include "host/error_text.h"
-#include "host/value_check.h"
+#include "base/error_text.h"
+#include "base/value_check.h"
 #include "strings/interned_strings.h"
 
 namespace onnxc::runtime {

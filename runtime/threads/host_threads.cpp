@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/floating_point.h"
+#include "base/floating_point.h"
 
 namespace onnxc::runtime {
 

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "host/model.h"
+#include "base/model.h"
 #include "threads/thread_count.h"
 
 namespace onnxc::runtime {

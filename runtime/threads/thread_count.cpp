@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "host/number_text.h"
+#include "base/number_text.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -48,9 +48,9 @@ class ShortText {
 
 using Path = ShortText<1024>;
 
-// A positive number in an environment variable; of "4,2" (OpenMP's nested form) the first. 0 when there is none.
-int environment_number(const char* name) {
-  const char* text = getenv(name);
+// The number in OMP_NUM_THREADS; of "4,2" (OpenMP's nested form) the first. 0 if there is none that is positive.
+int openmp_threads() {
+  const char* text = getenv("OMP_NUM_THREADS");
   if (text == nullptr) return 0;
   const int64_t number = take_number(text);
   if ((*text != 0 && *text != ',') || number < 1) return 0;
@@ -97,8 +97,8 @@ int cgroup_quota(const char* text) {
 }
 
 int default_thread_count() {
-  if (int number = environment_number("ONNXC_THREADS")) return number;
-  if (int number = environment_number("OMP_NUM_THREADS")) return number;
+  if (const EnvironmentNumber asked = asked_threads(); asked.is_legal) return static_cast<int>(asked.value);
+  if (const int number = openmp_threads()) return number;
   int count = std::min(affinity_count(), most_threads);
 
   char groups[4096];

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "host/floating_point.h"
+#include "base/floating_point.h"
 
 namespace onnxc::runtime {
 namespace {

@@ -13,8 +13,8 @@
 
 #include <atomic>
 
-#include "host/array.h"
-#include "host/model.h"
+#include "base/array.h"
+#include "base/model.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {

@@ -7,7 +7,7 @@
 // Bound by: memory, 12 bytes for each element of a window's output.
 #pragma once
 
-#include "host/arena.h"
+#include "base/arena.h"
 #include "volume/geometry.h"
 #include "volume/strides.h"
 #include "volume/sum_lines.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "host/number_text.h"
+#include "base/number_text.h"
 
 namespace onnxc::runtime {
 namespace {

@@ -7,8 +7,8 @@
 // A volume has three spatial axes here; those that it lacks stand in front, with one voxel and one window.
 #pragma once
 
-#include "host/array.h"
-#include "host/error_text.h"
+#include "base/array.h"
+#include "base/error_text.h"
 #include "onnxc_volume.h"
 
 namespace onnxc::runtime {

@@ -11,7 +11,7 @@
 // groups, [channels and the weights, lines of a group, line], so that neighbouring lines of a channel share pages.
 #pragma once
 
-#include "host/arena.h"
+#include "base/arena.h"
 #include "volume/geometry.h"
 
 namespace onnxc::runtime {

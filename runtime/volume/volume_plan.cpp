@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/number_text.h"
+#include "base/value_check.h"
 #include "host/instance.h"
-#include "host/number_text.h"
 #include "host/options.h"
-#include "host/value_check.h"
 #include "volume/volume_run.h"
 
 namespace onnxc::runtime {

@@ -21,6 +21,18 @@ double now() {
 
 }  // namespace
 
+VolumeRun::VolumeRun(Instance& instance) : instance_(instance), error_(instance.error_) {}
+
+onnxc_status VolumeRun::output_dims(Instance& instance, const onnxc_volume* volume, int64_t* const* dims) {
+  const Instance::Call call(instance);
+  return call.entered() ? VolumeRun(instance).output_dims(volume, dims) : ONNXC_BUSY;
+}
+
+onnxc_status VolumeRun::run(Instance& instance, const onnxc_volume* volume, onnxc_volume_result* result) {
+  const Instance::Call call(instance);
+  return call.entered() ? VolumeRun(instance).run(volume, result) : ONNXC_BUSY;
+}
+
 onnxc_status VolumeRun::output_dims(const onnxc_volume* volume, int64_t* const* dims) {
   const onnxc_status status = plan(volume);
   if (status != ONNXC_OK) return status;

@@ -11,10 +11,10 @@
 // On a GPU one run computes while the host blends the windows of the run before and reads those of the next one.
 #pragma once
 
-#include "host/arena.h"
-#include "host/array.h"
-#include "host/error_text.h"
-#include "host/model.h"
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error_text.h"
+#include "base/model.h"
 #include "volume/blend.h"
 #include "volume/geometry.h"
 #include "volume/objects.h"
@@ -27,13 +27,15 @@ class Instance;
 
 class VolumeRun {
  public:
-  // `instance` is in a call, and `error` is its text.
-  VolumeRun(Instance& instance, ErrorText& error) : instance_(instance), error_(error) {}
+  // The calls of the C ABI: ONNXC_BUSY if the instance is in another.
+  static onnxc_status output_dims(Instance& instance, const onnxc_volume* volume, int64_t* const* dims);
+  static onnxc_status run(Instance& instance, const onnxc_volume* volume, onnxc_volume_result* result);
+
+ private:
+  explicit VolumeRun(Instance& instance);
 
   onnxc_status output_dims(const onnxc_volume* volume, int64_t* const* dims);
   onnxc_status run(const onnxc_volume* volume, onnxc_volume_result* result);
-
- private:
   // All that follows from the volume's fields and the model, before memory is made.
   onnxc_status plan(const onnxc_volume* volume);
   onnxc_status check_fields();

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "host/arena.h"
+#include "base/arena.h"
 #include "volume/geometry.h"
 
 namespace onnxc::runtime {

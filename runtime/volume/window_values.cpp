@@ -1,11 +1,11 @@
 #include "volume/window_values.h"
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 namespace {
 
-const DeviceBackend& backend() { return *model.device_program->backend; }
+const DeviceBackend& backend() { return *model.device_backend; }
 
 bool has_host_memory(const WindowBuffer& buffer, bool is_on_device) {
   return buffer.use == WindowUse::sent || buffer.use == WindowUse::fetched ||

@@ -2,10 +2,10 @@
 // lies there and in host memory, in two slots, so that the host reads and blends windows while the GPU has others.
 #pragma once
 
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/error_text.h"
 #include "hip/backend.h"
-#include "host/arena.h"
-#include "host/array.h"
-#include "host/error_text.h"
 #include "volume/objects.h"
 
 namespace onnxc::runtime {

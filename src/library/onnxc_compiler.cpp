@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
-#include "compile.h"
+#include "command/command_line.h"
+#include "pipeline/compile.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

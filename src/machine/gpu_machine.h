@@ -1,4 +1,5 @@
-// GPUs as rows of data. The compiler, the kernels that it instantiates and the simulator read the same row.
+// GPUs as rows of data: a row is a card, or the part of one that is a device. The compiler, the kernels that it
+// instantiates and the simulator read the same row.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@ namespace onnxc::machine {
 // Members with a value here are the same on every CDNA2, 3 and 4: ISA guide of the MI300, 3.6 (registers and waves of a
 // SIMD). Rates of 0 are not known: costs leave them out.
 struct GpuMachine {
-  const char* name;  // as clang's --offload-arch and HIP's gcnArchName begin
+  const char* name;          // of the row, as --gpu-arch takes it; with _ for - that of the constant
+  const char* architecture;  // as clang's --offload-arch and HIP's gcnArchName begin
   int compute_units;
   int xcds;                               // dies with an L2 cache of their own; workgroups are dealt to them in turn
   int simds = 4;                          // of a compute unit
@@ -32,7 +34,8 @@ struct GpuMachine {
 
 // MI300X: CDNA3 white paper, table 1 (304 compute units, 8 XCDs, 2,100 MHz, 5.3 TB/s, L2 of 4 MiB and 2,048 bytes a
 // cycle an XCD, L1 64 bytes a cycle); ISA guide of the MI300, 3.6 and 10 (512 registers, 64 KiB of LDS in 512 bytes).
-inline constexpr GpuMachine gfx942{.name = "gfx942",
+inline constexpr GpuMachine mi300x{.name = "mi300x",
+                                   .architecture = "gfx942",
                                    .compute_units = 304,
                                    .xcds = 8,
                                    .lds_granule = 512,
@@ -44,10 +47,31 @@ inline constexpr GpuMachine gfx942{.name = "gfx942",
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = true};
 
+// An eighth of an MI300X in the mode CPX, when the others are as busy: AMD, "MI300X GPU Partitioning Overview" (an XCD
+// of 38 compute units is a device; all of them share the memory).
+inline constexpr GpuMachine mi300x_cpx = [] {
+  GpuMachine part = mi300x;
+  part.name = "mi300x-cpx";
+  part.compute_units /= part.xcds;
+  part.memory_bytes_a_second /= part.xcds;
+  part.xcds = 1;
+  return part;
+}();
+
+// MI300A: AMD's data sheet (228 compute units in 6 XCDs, 2,100 MHz, 5.3 TB/s); the rest as on an MI300X.
+inline constexpr GpuMachine mi300a = [] {
+  GpuMachine card = mi300x;
+  card.name = "mi300a";
+  card.compute_units = 228;
+  card.xcds = 6;
+  return card;
+}();
+
 // One die of an MI250X: CDNA2 white paper (110 compute units, 1,700 MHz, 1.6 TB/s, L2 of 8 MiB in 32 channels of 128
 // bytes a cycle); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 512 bytes). Its products of 16-bit types take
 // denormals, of inputs and results, for zero: MIOpen, "MI200 MFMA behavior specifics".
-inline constexpr GpuMachine gfx90a{.name = "gfx90a",
+inline constexpr GpuMachine mi250x{.name = "mi250x",
+                                   .architecture = "gfx90a",
                                    .compute_units = 110,
                                    .xcds = 1,
                                    .lds_granule = 512,
@@ -61,7 +85,8 @@ inline constexpr GpuMachine gfx90a{.name = "gfx90a",
 
 // MI355X: CDNA4 white paper (256 compute units, 8 XCDs, 2,400 MHz, 8 TB/s, 160 KiB of LDS read at twice the rate, no
 // xf32); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 1,280 bytes).
-inline constexpr GpuMachine gfx950{.name = "gfx950",
+inline constexpr GpuMachine mi355x{.name = "mi355x",
+                                   .architecture = "gfx950",
                                    .compute_units = 256,
                                    .xcds = 8,
                                    .lds_granule = 1280,
@@ -77,25 +102,29 @@ inline constexpr GpuMachine gfx950{.name = "gfx950",
 // specifications (96 compute units, 6 MiB of L2, registers of 768 KiB in four SIMDs of two compute units); product page
 // (2,500 MHz, 960 GB/s); LLVM, AMDGPUBaseInfo (registers in 24, 16 wavefronts a SIMD, LDS in 512 bytes). Its matrix
 // instructions (WMMA) are others than CDNA's, and no kernel uses them.
-inline constexpr GpuMachine gfx1100{.name = "gfx1100",
-                                    .compute_units = 96,
-                                    .xcds = 1,
-                                    .simds = 2,
-                                    .wave_lanes = 32,
-                                    .waves_per_simd = 16,
-                                    .registers = 1536,
-                                    .register_granule = 24,
-                                    .lds_granule = 512,
-                                    .lds_bytes = 64 * 1024,
-                                    .l2_bytes = int64_t{6} << 20,
-                                    .clock_megahertz = 2500,
-                                    .memory_bytes_a_second = 0.96e12,
-                                    .l1_bytes_a_cycle = 0,
-                                    .lds_bytes_a_cycle = 0,
-                                    .has_mfma = false,
-                                    .has_xf32 = false,
-                                    .family_isa = "11-generic",
-                                    .older_isa = "1030"};
+inline constexpr GpuMachine rx7900xtx{.name = "rx7900xtx",
+                                      .architecture = "gfx1100",
+                                      .compute_units = 96,
+                                      .xcds = 1,
+                                      .simds = 2,
+                                      .wave_lanes = 32,
+                                      .waves_per_simd = 16,
+                                      .registers = 1536,
+                                      .register_granule = 24,
+                                      .lds_granule = 512,
+                                      .lds_bytes = 64 * 1024,
+                                      .l2_bytes = int64_t{6} << 20,
+                                      .clock_megahertz = 2500,
+                                      .memory_bytes_a_second = 0.96e12,
+                                      .l1_bytes_a_cycle = 0,
+                                      .lds_bytes_a_cycle = 0,
+                                      .has_mfma = false,
+                                      .has_xf32 = false,
+                                      .family_isa = "11-generic",
+                                      .older_isa = "1030"};
+
+// The card that the name of an architecture means. Kernels read by it what all cards of an architecture share.
+inline constexpr GpuMachine gfx942 = mi300x, gfx90a = mi250x, gfx950 = mi355x, gfx1100 = rx7900xtx;
 
 // The GPU of a compile that names none.
 inline constexpr GpuMachine default_gpu = gfx942;

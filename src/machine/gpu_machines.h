@@ -7,13 +7,18 @@
 
 namespace onnxc::machine {
 
-inline constexpr GpuMachine gpu_machines[] = {gfx90a, gfx942, gfx950, gfx1100};
+// The first of an architecture is the one that its name means.
+inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x, mi300x_cpx, mi300a, mi355x, rx7900xtx};
 
-// The row of a name; null if there is none.
+// The row of a card's name, or of an architecture's; null if there is none.
 constexpr const GpuMachine* find_gpu(std::string_view name) {
   for (const GpuMachine& machine : gpu_machines)
-    if (name == machine.name) return &machine;
+    if (name == machine.name || name == machine.architecture) return &machine;
   return nullptr;
+}
+
+constexpr bool is_default_card(const GpuMachine& gpu) {
+  return find_gpu(gpu.architecture)->name == std::string_view(gpu.name);
 }
 
 }  // namespace onnxc::machine

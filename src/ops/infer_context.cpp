@@ -65,7 +65,7 @@ void InferContext::check_condition(const Value& value) {
              info(value.dtype).name);
   user_check(value.shape && proven_equal(product(*value.shape), 1),
              "the condition {} must have one element, found shape {}", quote(value.name),
-             value.shape ? to_string(*value.shape) : "?");
+             value.shape ? short_text(*value.shape) : "?");
 }
 
 Expr InferContext::truth(Graph& graph, Value& value) {
@@ -87,7 +87,7 @@ std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role)
   const std::optional<std::vector<int64_t>> dims = constant_dims(shape(i));
   check(dims.has_value(),
         "input {} ('{}', {}) has shape {}: how many values it has must be known when the model is compiled", i,
-        value.name, role, to_string(shape(i)));
+        value.name, role, short_text(shape(i)));
   const int64_t count = checked_product(*dims);
   check(count <= Value::maximum_elements, "input {} ('{}', {}) has {} that depend on the data; at most {} can", i,
         value.name, role, counted(count, "value"), Value::maximum_elements);
@@ -96,7 +96,7 @@ std::vector<Expr> InferContext::needed_elements(size_t i, std::string_view role)
 
 Expr InferContext::same(const Expr& a, const Expr& b, std::string_view what) {
   if (proven_equal(a, b)) return a.symbols().size() <= b.symbols().size() ? a : b;
-  check(!proven_different(a, b), "{}: {} and {} differ", what, a.to_string(), b.to_string());
+  check(!proven_different(a, b), "{}: {} and {} differ", what, short_text(a), short_text(b));
   graph_.guards.push_back({Guard::Kind::equal, a, b, fmt::format("{}: {}", node_.describe(), what)});
   // The one that says more: a constant, else the one over fewer symbols.
   if (b.constant() || (!a.constant() && b.symbols().size() < a.symbols().size())) return b;
@@ -105,7 +105,7 @@ Expr InferContext::same(const Expr& a, const Expr& b, std::string_view what) {
 
 void InferContext::at_least(const Expr& a, const Expr& b, std::string_view what) {
   if (proven_at_least(a, b)) return;
-  check(!proven_less(a, b), "{}: {} is less than {}", what, a.to_string(), b.to_string());
+  check(!proven_less(a, b), "{}: {} is less than {}", what, short_text(a), short_text(b));
   graph_.guards.push_back({Guard::Kind::at_least, a, b, fmt::format("{}: {}", node_.describe(), what)});
 }
 
@@ -151,7 +151,7 @@ std::vector<Expr> broadcast_parts(const std::vector<Guard>& guards, const Expr& 
 
 void InferContext::one_number(size_t i, std::string_view role) {
   check(!proven_different(product(shape(i)), 1), "one number is expected as {} (input {}), found shape {}", role, i,
-        to_string(shape(i)));
+        short_text(shape(i)));
   same(product(shape(i)), 1, fmt::format("one number is expected as {} (input {})", role, i));
 }
 

@@ -105,7 +105,7 @@ std::vector<size_t> NodeReader::axes(const std::vector<Expr>& values, size_t ran
   std::vector<size_t> axes;
   for (const Expr& value : values) {
     const std::optional<int64_t> known = value.constant();
-    check(known.has_value(), "axes must be known when the model is compiled, found {}", value.to_string());
+    check(known.has_value(), "axes must be known when the model is compiled, found {}", short_text(value));
     const size_t normal = axis(*known, rank);
     check(std::ranges::find(axes, normal) == axes.end(), "axis {} is given twice", *known);
     axes.push_back(normal);

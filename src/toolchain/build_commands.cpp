@@ -24,12 +24,11 @@ std::vector<std::string> linking(const Compiler& compiler) {
 
 }  // namespace
 
-std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& architecture,
-                                         const BuildParts& parts, const std::string& source,
-                                         const std::string& object) {
+std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& machine, const BuildParts& parts,
+                                         const std::string& source, const std::string& object) {
   std::vector<std::string> command = compiler.command;
-  command.insert(command.end(), {"-c", source, "-o", object, compiler.cpu_option(architecture.name_for_clang())});
-  if (architecture.vectors.lanes == machine::avx512.lanes) command.emplace_back("-mprefer-vector-width=512");
+  command.insert(command.end(), {"-c", source, "-o", object, compiler.cpu_option(machine.name_for_clang())});
+  if (machine.vectors.lanes == machine::avx512.lanes) command.emplace_back("-mprefer-vector-width=512");
   for (const char* argument : {"-std=c++20", "-O3", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
                                "-ffp-contract=on", "-fno-math-errno", "-fno-trapping-math", "-ffunction-sections",
                                "-fno-asynchronous-unwind-tables", "-fno-ident", "-Wno-everything"})
@@ -124,12 +123,12 @@ std::string data_assembly(const std::string& symbol, const std::string& file) {
       symbol, c_string_literal(file));
 }
 
-std::vector<std::string> build_lines(const CpuMachine& architecture) {
+std::vector<std::string> build_lines(const CpuMachine& machine) {
   const BuildParts parts = installed_parts("$PREFIX");
   const Compiler compiler;
   const std::vector<std::string> objects{"$SOURCE.o", "$SOURCE.data.o"};
   std::vector<std::string> lines;
-  for (const std::vector<std::string>& command : {compile_command(compiler, architecture, parts, "$SOURCE", objects[0]),
+  for (const std::vector<std::string>& command : {compile_command(compiler, machine, parts, "$SOURCE", objects[0]),
                                                   assemble_command(compiler, "$SOURCE.data.s", objects[1]),
                                                   link_shared_command(compiler, objects, parts, "model.so")})
     lines.push_back(fmt::format("{}", fmt::join(command, " ")));

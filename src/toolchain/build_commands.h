@@ -11,8 +11,8 @@
 
 namespace onnxc {
 
-std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& architecture,
-                                         const BuildParts& parts, const std::string& source, const std::string& object);
+std::vector<std::string> compile_command(const Compiler& compiler, const CpuMachine& machine, const BuildParts& parts,
+                                         const std::string& source, const std::string& object);
 std::vector<std::string> assemble_command(const Compiler& compiler, const std::string& assembly,
                                           const std::string& object);
 // Compiles into one object.
@@ -21,7 +21,7 @@ std::vector<std::string> link_command(const Compiler& compiler, const std::vecto
 std::vector<std::string> link_shared_command(const Compiler& compiler, const std::vector<std::string>& objects,
                                              const BuildParts& parts, const std::string& output);
 
-// For a further level of CPUs (EmittedModel::further): puts all names of onnxc into a namespace of the level.
+// For a further CPU (EmittedModel::variants): puts all names of onnxc into a namespace of its own.
 std::string namespace_option(const CpuMachine& machine);
 // A source with the functions that the runtime library holds for each vector unit.
 std::string kernel_instances(const BuildParts& parts);
@@ -36,6 +36,6 @@ std::string data_assembly(const std::string& symbol, const std::string& file);
 
 // How a person builds what write_source wrote: lines for a shell in its folder, where $SOURCE is the source's name and
 // $PREFIX the folder under which onnxc is installed. The same on every machine.
-std::vector<std::string> build_lines(const CpuMachine& architecture);
+std::vector<std::string> build_lines(const CpuMachine& machine);
 
 }  // namespace onnxc

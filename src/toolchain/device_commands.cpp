@@ -132,21 +132,15 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
   return command;
 }
 
-std::string device_code_file(const std::string& source, const std::string& gpu) { return source + "." + gpu + ".co"; }
-
-std::vector<std::string> device_build_lines(const std::vector<std::string>& gpus) {
-  std::vector<std::string> lines;
-  for (const std::string& gpu : gpus) {
-    const std::vector<std::string> command =
-        device_compile_command(Compiler(), gpu, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
-                               "$SOURCE.device.hip", device_code_file("$SOURCE", gpu));
-    lines.insert(
-        lines.end(),
-        {"To build its code object, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
-         "under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for AMD's device libraries",
-         fmt::format("{}:", fmt::join(device_library_names(gpu), ", ")), fmt::format("  {}", fmt::join(command, " "))});
-  }
-  return lines;
+std::vector<std::string> device_build_lines(const std::string& architecture, const std::string& source,
+                                            const std::string& code) {
+  const std::vector<std::string> command =
+      device_compile_command(Compiler(), architecture, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
+                             "$SOURCE" + source, "$SOURCE" + code);
+  return {"To build its code object, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
+          "under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for AMD's device libraries",
+          fmt::format("{}:", fmt::join(device_library_names(architecture), ", ")),
+          fmt::format("  {}", fmt::join(command, " "))};
 }
 
 }  // namespace onnxc

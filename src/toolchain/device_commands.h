@@ -32,10 +32,9 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);
 
-// The file of a GPU's code object beside a source.
-std::string device_code_file(const std::string& source, const std::string& gpu);
-
-// How a person builds the code objects from what write_source wrote: lines for the head of the device source.
-std::vector<std::string> device_build_lines(const std::vector<std::string>& gpus);
+// How a person builds the code object from what write_source wrote: lines for the head of the device source. `source`,
+// `code`: what follows the host file's name.
+std::vector<std::string> device_build_lines(const std::string& architecture, const std::string& source,
+                                            const std::string& code);
 
 }  // namespace onnxc

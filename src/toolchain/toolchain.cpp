@@ -2,13 +2,11 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <list>
-#include <set>
 
-#include "machine/gpu_machine.h"
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/parallel.h"
 #include "support/processes/subprocess.h"
@@ -22,78 +20,6 @@ namespace onnxc {
 namespace {
 
 namespace fs = std::filesystem;
-
-// --------------------------------------------------------------------------------------------------- architecture
-
-struct Feature {
-  std::string_view macro;  // that clang defines when it may use the feature
-  const char* name;        // of __builtin_cpu_supports
-  bool (*is_here)();       // whether the machine that compiles has it
-};
-
-// Features beyond the levels' own that clang may make vector code for (bmi, lzcnt, movbe, avx512cd). Each by itself:
-// __builtin_cpu_supports takes no variable.
-constexpr std::array features = {
-    Feature{"__AVX2__", "avx2", [] { return __builtin_cpu_supports("avx2") != 0; }},
-    Feature{"__FMA__", "fma", [] { return __builtin_cpu_supports("fma") != 0; }},
-    Feature{"__F16C__", "f16c", [] { return __builtin_cpu_supports("f16c") != 0; }},
-    Feature{"__BMI2__", "bmi2", [] { return __builtin_cpu_supports("bmi2") != 0; }},
-    Feature{"__AVX512F__", "avx512f", [] { return __builtin_cpu_supports("avx512f") != 0; }},
-    Feature{"__AVX512BW__", "avx512bw", [] { return __builtin_cpu_supports("avx512bw") != 0; }},
-    Feature{"__AVX512DQ__", "avx512dq", [] { return __builtin_cpu_supports("avx512dq") != 0; }},
-    Feature{"__AVX512VL__", "avx512vl", [] { return __builtin_cpu_supports("avx512vl") != 0; }},
-    Feature{"__AVX512VNNI__", "avx512vnni", [] { return __builtin_cpu_supports("avx512vnni") != 0; }},
-    Feature{"__AVX512BF16__", "avx512bf16", [] { return __builtin_cpu_supports("avx512bf16") != 0; }},
-    Feature{"__AVX512FP16__", "avx512fp16", [] { return __builtin_cpu_supports("avx512fp16") != 0; }},
-    Feature{"__AVXVNNI__", "avxvnni", [] { return __builtin_cpu_supports("avxvnni") != 0; }},
-    Feature{"__AVX512IFMA__", "avx512ifma", [] { return __builtin_cpu_supports("avx512ifma") != 0; }},
-    Feature{"__AVX512VBMI__", "avx512vbmi", [] { return __builtin_cpu_supports("avx512vbmi") != 0; }},
-    Feature{"__AVX512VBMI2__", "avx512vbmi2", [] { return __builtin_cpu_supports("avx512vbmi2") != 0; }},
-    Feature{"__AVX512BITALG__", "avx512bitalg", [] { return __builtin_cpu_supports("avx512bitalg") != 0; }},
-    Feature{"__AVX512VPOPCNTDQ__", "avx512vpopcntdq", [] { return __builtin_cpu_supports("avx512vpopcntdq") != 0; }},
-    Feature{"__GFNI__", "gfni", [] { return __builtin_cpu_supports("gfni") != 0; }},
-    Feature{"__VAES__", "vaes", [] { return __builtin_cpu_supports("vaes") != 0; }},
-    Feature{"__VPCLMULQDQ__", "vpclmulqdq", [] { return __builtin_cpu_supports("vpclmulqdq") != 0; }},
-    Feature{"__AVXIFMA__", "avxifma", [] { return __builtin_cpu_supports("avxifma") != 0; }},
-    Feature{"__AVXVNNIINT8__", "avxvnniint8", [] { return __builtin_cpu_supports("avxvnniint8") != 0; }},
-    Feature{"__AVXNECONVERT__", "avxneconvert", [] { return __builtin_cpu_supports("avxneconvert") != 0; }},
-    Feature{"__AVXVNNIINT16__", "avxvnniint16", [] { return __builtin_cpu_supports("avxvnniint16") != 0; }},
-};
-
-// Features that clang never uses by itself.
-constexpr std::array tile_features = {
-    Feature{"__AMX_TILE__", "amx-tile", [] { return __builtin_cpu_supports("amx-tile") != 0; }},
-    Feature{"__AMX_BF16__", "amx-bf16", [] { return __builtin_cpu_supports("amx-bf16") != 0; }},
-    Feature{"__AMX_INT8__", "amx-int8", [] { return __builtin_cpu_supports("amx-int8") != 0; }},
-};
-
-bool has_all(const std::vector<std::string>& names, std::span<const Feature> known) {
-  return std::ranges::all_of(names, [&](const std::string& name) {
-    const auto found = std::ranges::find(known, name, &Feature::name);
-    return found != known.end() && found->is_here();
-  });
-}
-
-// The most capable row whose features this CPU has: a processor's own if that is faster, else a level.
-CpuMachine native_machine(const NarrowProducts& products) {
-  std::optional<CpuMachine> level, processor;
-  for (const CpuMachine& machine : cpu_machines()) {
-    if (!machine.emulated_on.empty() || !has_all(machine.features, features)) continue;
-    (machine.march.starts_with("x86-64") ? level : processor) = machine;
-  }
-  user_check(level.has_value(), "this CPU lacks AVX2, FMA or F16C, which onnxc's CPU code needs at least");
-  if (!processor) return *level;
-  const ConvolutionCosts& costs = processor->convolution;
-  const bool has_tiles = !processor->tile_features.empty() && has_all(processor->tile_features, tile_features);
-  const bool gains = (products.bfloat16 && (costs.bfloat16_products > 0 || has_tiles)) ||
-                     (products.int8 && (costs.int8_products > 0 || has_tiles));
-  if (!gains) return *level;
-  // Without its tiles (a virtual machine may hide them) a model that asks for them would not run.
-  if (!has_tiles) processor->convolution.bfloat16_tile_products = processor->convolution.int8_tile_products = 0;
-  return *processor;
-}
-
-// ------------------------------------------------------------------------------------------------------ compiling
 
 class Build {
  public:
@@ -117,30 +43,10 @@ class Build {
   void compile_all(bool shared) {
     const fs::path source = path("model.cpp");
     write_file(source, model_.source);
-    compile_parts(source, model_.parts, options_.architecture);
-    for (const EmittedSource& further : model_.further) compile_further(further);
+    compile_parts(source, model_.parts, options_.machine);
+    for (const EmittedSource& variant : model_.variants) compile_variant(variant);
     add_data("onnxc_model_weights", model_.weights);
-    if (model_.device) {
-      write_file(path("device.hip"), model_.device->source);
-      const DeviceToolchain device = find_device_toolchain(options_.compiler);
-      for (const std::string& gpu : model_.device->gpus) {
-        check_compiles_for(gpu, device.compiler);
-        commands_.push_back(device_compile_command(device.compiler, gpu, device_libraries(device, gpu),
-                                                   parts_.include_folders, path("device.hip").string(),
-                                                   path(device_code_file("device", gpu)).string()));
-        // Only the first GPU, since one report has one set of registers.
-        if (options_.reports_kernels && gpu == model_.device->gpus.front())
-          commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
-      }
-      add_data("onnxc_device_weights", model_.device->weights);
-    }
-    if (model_.device) {
-      said_ = fmt::format("{}", fmt::join(run_all(), ""));
-      commands_.clear();
-      // The code objects are data of the host's file.
-      for (const std::string& gpu : model_.device->gpus)
-        add_assembly(device_code_symbol(gpu), path(device_code_file("device", gpu)));
-    }
+    if (!model_.devices.empty()) compile_devices();
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
     // its inputs. Zig does not show it.
     if (options_.compiler.is_zig()) {
@@ -156,6 +62,30 @@ class Build {
     said_ += fmt::format("{}", fmt::join(said, ""));
   }
 
+  void compile_devices() {
+    const DeviceToolchain toolchain = find_device_toolchain(options_.compiler);
+    for (size_t i = 0; i < model_.devices.size(); ++i) {
+      const EmittedDevice& device = model_.devices[i];
+      const std::string architecture = device.machine.architecture;
+      const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+      write_file(path("model" + suffixes.source), device.source);
+      check_compiles_for(architecture, toolchain.compiler);
+      commands_.push_back(device_compile_command(
+          toolchain.compiler, architecture, device_libraries(toolchain, architecture), parts_.include_folders,
+          path("model" + suffixes.source).string(), path("model" + suffixes.code).string()));
+      // Only of the first GPU, as the report is.
+      if (options_.reports_kernels && i == 0) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      if (device.has_own_weights) add_data(device.weights_symbol, device.weights);
+    }
+    said_ = fmt::format("{}", fmt::join(run_all(), ""));
+    commands_.clear();
+    // The code objects are data of the host's file.
+    for (size_t i = 0; i < model_.devices.size(); ++i) {
+      const machine::GpuMachine& gpu = model_.devices[i].machine;
+      add_assembly(device_code_symbol(gpu), path("model" + device_suffixes(gpu, i).code));
+    }
+  }
+
   // The link command's output until that has its final name.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared) const {
@@ -168,7 +98,7 @@ class Build {
 
   // Clang 19 knows all but the newest.
   void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
-    if (gpu == machine::default_gpu.name) return;
+    if (gpu == machine::default_gpu.architecture) return;
     std::vector<std::string> command = compiler.command;
     command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
                                    "/dev/null", "-o", path("nothing.o").string()});
@@ -192,17 +122,17 @@ class Build {
     }
   }
 
-  // All that a level's files define is in its own namespace. So the functions that the runtime holds for the model's
+  // All that a variant's files define is in its own namespace. So the functions that the runtime holds for the model's
   // own file are compiled once more.
-  void compile_further(const EmittedSource& further) {
+  void compile_variant(const EmittedSource& variant) {
     const size_t first = commands_.size();
-    const fs::path source = path(further.machine.march + ".cpp"),
-                   kernels = path(further.machine.march + "-kernels.cpp");
-    write_file(source, further.text);
-    compile_parts(source, further.parts, further.machine);
+    const fs::path source = path(variant.machine.march + ".cpp"),
+                   kernels = path(variant.machine.march + "-kernels.cpp");
+    write_file(source, variant.text);
+    compile_parts(source, variant.parts, variant.machine);
     write_file(kernels, kernel_instances(parts_));
-    compile(kernels, further.machine);
-    for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(further.machine));
+    compile(kernels, variant.machine);
+    for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(variant.machine));
   }
 
   void add_assembly(const std::string& symbol, const fs::path& file) {
@@ -278,63 +208,6 @@ class Build {
 
 }  // namespace
 
-CpuMachine resolve_march(const std::string& march, const CompilerRequest& request, const NarrowProducts& products) {
-  if (march == "native") return native_machine(products);
-  // Asking clang would take a tenth of a small model's compile.
-  const std::optional<CpuMachine> known = find_cpu_machine(march);
-  return known ? *known : ask_compiler(march, find_compiler(request));
-}
-
-std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request,
-                                        const NarrowProducts& products) {
-  std::vector<CpuMachine> machines;
-  for (const std::string& march : marches) {
-    CpuMachine machine = resolve_march(march, request, products);
-    if (std::ranges::find(machines, machine.march, &CpuMachine::march) != machines.end())
-      throw UsageError(fmt::format("--march names {} twice", quote(machine.march)));
-    machines.push_back(std::move(machine));
-  }
-  std::ranges::sort(machines, {},
-                    [](const CpuMachine& machine) { return std::pair(machine.features.size(), machine.march); });
-  const auto sorted_features = [](const CpuMachine& machine) {
-    return std::set<std::string>(machine.features.begin(), machine.features.end());
-  };
-  const CpuMachine& least = machines.front();
-  for (const CpuMachine& machine : machines)
-    if (!std::ranges::includes(sorted_features(machine), sorted_features(least)))
-      throw UsageError(
-          fmt::format("--march: {} has features that {} lacks; add a level that both have, such as x86-64-v3",
-                      quote(least.march), quote(machine.march)));
-  return machines;
-}
-
-CpuMachine ask_compiler(const std::string& march, const Compiler& compiler) {
-  std::vector<std::string> command = compiler.command;
-  command.insert(command.end(), {compiler.cpu_option(march), "-dM", "-E", "-x", "c++", "/dev/null"});
-  const ProcessResult result = run_process(command);
-  if (result.errors.find("unknown") != std::string::npos)  // the names of all CPUs stand after it
-    throw UsageError(
-        fmt::format("--march {}: {} does not know this CPU; native, x86-64-v3, x86-64-v4 and znver4 are such names",
-                    quote(march), command.front()));
-  user_check(result.succeeded(), "--march {}: {} failed: {}", quote(march), command.front(),
-             printable_message(result.errors));
-  auto defines = [&](std::string_view macro) {
-    return result.output.find(fmt::format("#define {} ", macro)) != std::string::npos;
-  };
-  if (!defines("__AVX2__") || !defines("__FMA__") || !defines("__F16C__"))
-    throw UsageError(
-        fmt::format("--march {}: onnxc's CPU code needs at least AVX2, FMA and F16C (x86-64-v3)", quote(march)));
-  const auto defined = [&](std::span<const Feature> known) {
-    std::vector<std::string> names;
-    for (const Feature& feature : known)
-      if (defines(feature.macro)) names.emplace_back(feature.name);
-    return names;
-  };
-  bool is_wide =
-      defines("__AVX512F__") && defines("__AVX512BW__") && defines("__AVX512VL__") && defines("__AVX512DQ__");
-  return cpu_machine_with(is_wide ? machine::avx512 : machine::avx2, march, defined(features), defined(tile_features));
-}
-
 std::string build_shared_object(const EmittedModel& model, const ToolchainOptions& options, const fs::path& output) {
   return Build(model, options).run(true, output);
 }
@@ -343,18 +216,29 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
   return Build(model, options).run(false, output);
 }
 
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index) {
+  const std::string stem = index == 0 ? ".device" : fmt::format(".device{}", index);
+  const char* const name = machine::is_default_card(gpu) ? gpu.architecture : gpu.name;
+  return {stem + ".hip", stem + ".weights", fmt::format(".{}.co", name)};
+}
+
 void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
   std::string data = data_assembly("onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
-  const auto open = [&](const char* suffix) -> OutputFile& { return files.emplace_back(output.string() + suffix); };
+  const auto open = [&](const std::string& suffix) -> OutputFile& {
+    return files.emplace_back(output.string() + suffix);
+  };
   model.weights.write(open(".weights"));
-  if (model.device) {
-    open(".device.hip").write(model.device->source);
-    model.device->weights.write(open(".device.weights"));
-    data += data_assembly("onnxc_device_weights", name + ".device.weights");
-    for (const std::string& gpu : model.device->gpus)
-      data += data_assembly(device_code_symbol(gpu), device_code_file(name, gpu));
+  for (size_t i = 0; i < model.devices.size(); ++i) {
+    const EmittedDevice& device = model.devices[i];
+    const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+    open(suffixes.source).write(device.source);
+    if (device.has_own_weights) {
+      device.weights.write(open(suffixes.weights));
+      data += data_assembly(device.weights_symbol, name + suffixes.weights);
+    }
+    data += data_assembly(device_code_symbol(device.machine), name + suffixes.code);
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -8,50 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "codegen/hip/emit.h"
-#include "codegen/host/weights.h"
+#include "codegen/model/emit.h"
 #include "machine/cpu_machine.h"
 #include "toolchain/compiler.h"
 
 namespace onnxc {
 
-// Products of narrow types that a model may have.
-struct NarrowProducts {
-  bool bfloat16 = false, int8 = false;
-};
-
-// "native" becomes x86-64-v4 or x86-64-v3, whichever this machine has, so that the result does not depend on finer
-// differences; of a model with narrow products the row of a processor whose instruction for them gains (znver4).
-// UserError when the CPU, or the architecture asked for, lacks AVX2, FMA or F16C, or when clang does not know the name.
-CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {},
-                         const NarrowProducts& products = {});
-// With several names: first the CPU whose code runs on all the others, then by their number of features. UsageError if
-// there is none, or one is named twice.
-std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request = {},
-                                        const NarrowProducts& products = {});
-// The same for a name that only clang knows, by clang's own macros.
-CpuMachine ask_compiler(const std::string& march, const Compiler& compiler = {});
-
-// A C++ file, and the CPU that it is compiled for.
-struct EmittedSource {
-  CpuMachine machine;
-  std::string text;
-  int parts;
-};
-
-struct EmittedModel {
-  std::string source;  // one C++ file
-  WeightBytes weights;
-  std::optional<EmittedDevice> device;  // whose host part `source` holds
-  // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
-  int parts = 1;
-  // The same model for further levels of CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no
-  // function of another level's is taken for its own.
-  std::vector<EmittedSource> further = {};
-};
-
 struct ToolchainOptions {
-  CpuMachine architecture;
+  CpuMachine machine;
   int jobs = 0;  // 0: as many as there are cores
   int optimization = 3;
   bool reports_kernels = false;
@@ -71,10 +35,15 @@ std::string build_shared_object(const EmittedModel& model, const ToolchainOption
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options,
                          const std::filesystem::path& output);
 
-// `output` is the source; the weights stand beside it as output + ".weights", the GPU's as output + ".device.hip" and
-// output + ".device.weights". output + ".data.s" makes objects of what is data; how all of it is built is said in the
-// source's header.
-inline constexpr const char* source_suffixes[] = {"", ".weights", ".device.hip", ".device.weights", ".data.s"};
+// `output` is the source; the weights stand beside it as output + ".weights", and of each GPU its code and, if it has
+// weights of its own, these (device_suffixes). output + ".data.s" makes objects of what is data; how all of it is built
+// is said in the source's header.
+inline constexpr const char* source_suffixes[] = {"", ".weights", ".data.s"};
+struct DeviceSuffixes {
+  std::string source, weights, code;
+};
+// ".device.hip", ".device.weights" and ".gfx942.co"; of a further GPU ".device1.hip" and so on.
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index);
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/cpu_target.h"
 #include "codegen/hip/hip_target.h"
+#include "codegen/model/emit.h"
 #include "passes/graph_text.h"
 #include "passes/program/eliminate_copies.h"
 #include "passes/program/fuse_epilogues.h"
@@ -14,8 +15,7 @@
 #include "passes/program/take_nests.h"
 #include "passes/program_text.h"
 #include "passes/test_target.h"
-#include "toolchain/model_source.h"
-#include "toolchain/toolchain.h"
+#include "toolchain/march.h"
 
 namespace onnxc {
 namespace {
@@ -123,7 +123,7 @@ inputs b0
 outputs b1
 kernel softmax  b1 = b0
 )");
-  EXPECT_THROW(emit_model(program, {resolve_march("x86-64-v3"), "", "", nullptr}), InternalError);
+  EXPECT_THROW(emit_model(program, {resolve_march("x86-64-v3"), "", "", {}}), InternalError);
 }
 
 }  // namespace

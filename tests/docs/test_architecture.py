@@ -64,7 +64,8 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
 
 def test_a_missing_file_is_found() -> None:
     text = (
-        "`src/compile.cpp` `passes/graph/` `ir/dtype.{h,nope.h}` `conv_lost.h` `kernels/cpu/none/` `out/x.npy` `NAME.h`"
+        "`pipeline/compile.cpp` `passes/graph/` `ir/dtype.{h,nope.h}` `conv_lost.h` `kernels/cpu/none/` `out/x.npy` "
+        "`NAME.h`"
     )
     assert {path for path in named(text) if not exists(path)} == {"ir/dtype.nope.h", "conv_lost.h", "kernels/cpu/none/"}
 

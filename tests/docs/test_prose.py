@@ -21,7 +21,7 @@ MOST_WORDS = 40
 LONG: dict[str, int] = {
     "pages": 32,
     "python/onnxc": 1,
-    "runtime/host": 1,
+    "runtime/base": 1,
     "runtime/include": 1,
     "src/frontend": 1,
     "src/kernels": 9,

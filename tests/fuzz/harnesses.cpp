@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
-#include "compile.h"
+#include "command/command_line.h"
 #include "frontend/import.h"
 #include "fuzz/run_calls.h"
 #include "gfx942sim/code/code_object.h"
@@ -18,10 +17,11 @@
 #include "onnxc_run/files/npy.h"
 #include "onnxc_run/files/tensor_files.h"
 #include "onnxc_run/volume/nifti.h"
-#include "pass_table.h"
 #include "passes/lowering/guard_accesses.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/text_target.h"
+#include "pipeline/compile.h"
+#include "pipeline/pass_table.h"
 #include "support/diagnostics.h"
 #include "support/safe_file.h"
 #include "support/temporary_folder.h"

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.onnx_suite.suite import collect
+from models.onnx_suite.suite import collect
 from tests.ops.case import Case, build_model
 from tests.ops.control import test_sequence
 from tests.ops.control.test_control_flow import parse

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import HIP_OPTIONS, Hip, compile_kernels
+from tools.simulated_gpu.hip import HIP_OPTIONS, Hip, compile_kernels
 
 SOURCE = Path(__file__).with_name("foreign_kernels.hip").read_text()
 N = 512

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.gfx942sim import instruction_table, rare_instructions
-from tests.gfx942sim.hip_host import ASSEMBLY_OPTIONS, Hip, compile_kernels
 from tests.gfx942sim.instruction_table import CARRY, LANES, TYPES, Row, Values
+from tools.simulated_gpu.hip import ASSEMBLY_OPTIONS, Hip, compile_kernels
 
 ROWS = instruction_table.ROWS + rare_instructions.ROWS
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import ASSEMBLY_OPTIONS, Hip, HipError, compile_kernels
-from tests.gfx942sim.matrix_harness import WIDTHS, Bits, MatrixInstruction, MatrixUnit, assembly
+from tools.simulated_gpu.hip import ASSEMBLY_OPTIONS, Hip, HipError, compile_kernels
+from tools.simulated_gpu.matrix_unit import WIDTHS, Bits, MatrixInstruction, MatrixUnit, assembly
 
 Floats = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import LIBRARY
+from tools.commands import SIMULATOR
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def profile(model: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> str:
-    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_HIP_LIBRARY", str(LIBRARY))
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_HIP_LIBRARY", str(SIMULATOR))
     command = [str(onnxc_commands.BINARIES / "onnxc-run"), str(model), "--device", "hip", "--profile"]
     return onnxc_commands.execute([*command, "--input", f"x={model.parent / 'x.npy'}", *options]).stdout
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.gfx942sim import test_foreign_kernels
-from tests.gfx942sim.hip_host import ASSEMBLY_OPTIONS, HIP_OPTIONS, HipError, compile_kernels
+from tools.simulated_gpu.hip import ASSEMBLY_OPTIONS, HIP_OPTIONS, HipError, compile_kernels
 
 SHARE = 8  # of the places, one in so many
 

@@ -11,8 +11,8 @@ from typing import Any
 import onnx
 from onnx import compose, helper
 
+from models.onnx_suite.suite import SuiteTest
 from tests.onnx_suite import runners
-from tests.onnx_suite.suite import SuiteTest
 
 Outputs = Sequence[Any] | Exception
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tests.onnx_suite import listed
-from tests.onnx_suite.suite import GROUPS
+from models.onnx_suite import listed
+from models.onnx_suite.suite import GROUPS
 
 COLUMNS = ("passed", "listed", "failed")
 OUTCOMES = {"passed": "passed", "failed": "failed", "error": "failed"}

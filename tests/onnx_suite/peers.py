@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from models.onnx_suite.suite import GROUPS, SuiteTest, collect
 from tests.onnx_suite import runners
 from tests.onnx_suite.batches import run_alone
-from tests.onnx_suite.suite import GROUPS, SuiteTest, collect
 
 TIME_LIMIT_SECONDS = 120
 

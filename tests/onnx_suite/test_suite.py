@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.onnx_suite import listed, runners
+from models.onnx_suite import listed
+from models.onnx_suite.suite import GROUPS, SuiteTest, collect
+from tests.onnx_suite import runners
 from tests.onnx_suite.batches import Batches
-from tests.onnx_suite.suite import GROUPS, SuiteTest, collect
 
 # For each target, one test in so many always runs.
 ALWAYS = {"cpu": 5, "gpu": 60}
@@ -71,7 +72,7 @@ def test_onnx(
         batches_of(test, target).run(test)
     except Exception:
         return
-    pytest.fail(f"it passes: take its line out of {listed.FOLDER.name}/*.txt", pytrace=False)
+    pytest.fail(f"it passes: take its line out of models/{listed.FOLDER.name}/*.txt", pytrace=False)
 
 
 def test_lists_name_tests_that_exist() -> None:

@@ -55,7 +55,7 @@ def test_its_files(package: Path) -> None:
         "usr/lib/libonnxc_ep.so",
         "usr/lib/onnxc/libonnxc_runtime_cpu.a",
         "usr/lib/cmake/onnxc/onnxc-config.cmake",
-        "usr/share/onnxc/include/host/model.h",
+        "usr/share/onnxc/include/base/model.h",
         "usr/share/doc/onnxc/copyright",
     ):
         assert name in files, name

@@ -49,7 +49,7 @@ def test_run_model_and_run_node() -> None:
     softmax = helper.make_node("Softmax", ["x"], ["y"], axis=0)
     whole = backend.run_node(softmax, [A], outputs_info=described, opset_version=11)[0]
     assert np.isclose(whole.sum(), 1)  # before version 13 all the axes after it are one
-    with pytest.raises(OnnxcError, match=r"the node takes the inputs \['x', 'high'\], and 1 arrays are given"):
+    with pytest.raises(OnnxcError, match=r"the node takes the inputs \['x', 'high'\], and 1 array is given"):
         backend.run_node(clip, [A])
 
 

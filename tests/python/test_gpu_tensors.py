@@ -12,9 +12,9 @@ from onnx import TensorProto, helper
 import onnxc
 from models.tensor_files import Array
 from onnxc.memory import dlpack
-from tests.gfx942sim.hip_host import Hip
 from tests.onnxc_commands import SIMULATOR
 from tests.python.test_session import save_model
+from tools.simulated_gpu.hip import Hip
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -55,7 +55,7 @@ def test_writes_a_model_of_8_bits_and_prints_its_cost(options: tuple[str, ...], 
     done = run(tmp_path / "model.onnx", "-o", tmp_path / "small.onnx", "--samples", tmp_path / "samples", *options)
     assert done.returncode == 0, done.stderr
     head, line = done.stdout.splitlines()
-    assert head == f"{tmp_path}/small.onnx: ranges of 5 samples; beside float32, on 1 samples (held back):"
+    assert head == f"{tmp_path}/small.onnx: ranges of 5 samples; beside float32, on 1 sample (held back):"
     found = re.fullmatch(
         r"  y: largest difference (\S+) of the largest magnitude, root of the mean square (\S+), "
         r"(\S+)% of the labels are equal",

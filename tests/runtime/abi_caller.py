@@ -11,7 +11,7 @@ import numpy as np
 
 from models.tensor_files import Array
 from onnxc import abi, dtypes, library
-from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HOST_TO_DEVICE, Hip
+from tools.simulated_gpu.hip import DEVICE_TO_HOST, HOST_TO_DEVICE, Hip
 
 CPU, HIP = 0, 1
 PAGE = mmap.PAGESIZE

@@ -170,10 +170,10 @@ const StepDescription device_steps[] = {
     on_gpu({"loops end", "loop", "Loop", {}, nullptr, nullptr, 0, nullptr}, launch_end),
 };
 
-const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {
-    .codes = device_codes,
-    .code_count = 1,
+    .architecture = "gfx942",
+    .compute_units = 304,
+    .code_object = reinterpret_cast<const unsigned char*>("code"),
     .kernels = kernels,
     .kernel_count = 6,
     .level_count = 4,
@@ -184,14 +184,14 @@ const DeviceProgram device_program = {
     .steps = device_steps,
     .weights = nullptr,
     .weights_size = 0,
-    .backend = &hip_backend,
 };
+const DeviceProgram* const device_programs[] = {&device_program};
 
 const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 7,
@@ -222,7 +222,9 @@ extern const ModelDescription model = {
     .cpu_program_count = 1,
     .weights = weights,
     .weights_size = sizeof weights,
-    .device_program = &device_program,
+    .device_programs = device_programs,
+    .device_program_count = 1,
+    .device_backend = &hip_backend,
 };
 
 }  // namespace onnxc::runtime

@@ -7,7 +7,7 @@
 // A negative k[0] is an element that step 1 refuses.
 #include <string.h>
 
-#include "host/model.h"
+#include "base/model.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -128,7 +128,7 @@ const Weights weights = {{}, {1, 2, 3, 4}};
 const char* const cpu_features[] = {"sse2", FAKE_MODEL_FEATURE, nullptr};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 7,

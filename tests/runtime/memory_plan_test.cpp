@@ -1,4 +1,4 @@
-#include "host/memory_plan.h"
+#include "base/memory_plan.h"
 
 #include <gtest/gtest.h>
 

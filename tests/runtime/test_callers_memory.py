@@ -15,9 +15,9 @@ from models.tensor_files import Array
 from onnxc import dtypes
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import Hip
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, PLACES, AbiError, Model, Value
+from tools.simulated_gpu.hip import Hip
 
 pytestmark = pytest.mark.usefixtures("commands")
 

@@ -18,9 +18,9 @@ from onnxc import abi
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import model
-from tests.gfx942sim.hip_host import Hip
 from tests.ops.case import random
 from tests.runtime.abi_caller import CPU, HIP, AbiError, Model, Value
+from tools.simulated_gpu.hip import Hip
 
 pytestmark = pytest.mark.usefixtures("commands")
 

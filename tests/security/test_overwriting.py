@@ -156,17 +156,27 @@ def words_of_data(model: str, file: str, words: Callable[[Path], Words]) -> Call
 
 MODEL = Input("model.onnx", lambda path: [path])
 DATA = Input("model.bin", words_of_data("model.onnx", "model.bin", lambda path: [path]))
-SOURCE_SUFFIXES = (".weights", ".device.hip", ".device.weights", ".data.s")
+SOURCE_SUFFIXES = {
+    ".weights": "cpu",
+    ".data.s": "cpu",
+    ".device.hip": "hip",
+    ".device.weights": "hip",
+    ".device1.hip": "cpu,hip",
+}
+
+
+def source_output(target: str) -> Callable[[Path], Words]:
+    gpus = [] if target == "cpu" else ["--gpu-arch", "gfx942,mi300a"]
+    return lambda path: ["--target", target, *gpus, "--emit", "source", "-o", path]
+
+
 COMPILER = "onnxc"
 COMPILER_INPUTS = {"MODEL": MODEL, "external data of MODEL": DATA}
 COMPILER_OUTPUTS = {
     "-o": Output(option("-o")),
     "--dump-shapes": Output(assigned("--dump-shapes")),
     "--report": Output(assigned("--report")),
-    **{
-        f"-o ({suffix})": Output(lambda path: ["--emit", "source", "-o", path], suffix=suffix)
-        for suffix in SOURCE_SUFFIXES
-    },
+    **{f"-o ({suffix})": Output(source_output(target), suffix=suffix) for suffix, target in SOURCE_SUFFIXES.items()},
 }
 AGAINST_INPUTS = {
     "--against": Input("other.onnx", lambda path: ["model.onnx", "--against", path]),

@@ -28,7 +28,10 @@ LARGE = {
     "attribute 'fmod' must be 1 for {} inputs",  # the name of a type
     "Throughput: {:.2f} runs/s",  # a rate
 }
-FOLDERS = ("src/frontend", "src/ops", "src/passes", "src/provider", "src/report", "src/toolchain", "tools/onnxc_run")
+FOLDERS = (
+    *(f"src/{room}" for room in ("frontend", "ops", "passes", "pipeline", "provider", "report", "toolchain")),
+    "tools/onnxc_run",
+)
 
 
 def literals(file: Path) -> list[str]:
@@ -38,7 +41,6 @@ def literals(file: Path) -> list[str]:
 
 def test_every_count_has_its_singular() -> None:
     files = [file for folder in FOLDERS for file in (REPOSITORY / folder).rglob("*.cpp")]
-    files.append(REPOSITORY / "src" / "compile.cpp")
     assert len(files) > 150
     wrong = [
         f"{file.relative_to(REPOSITORY)}: {text}"

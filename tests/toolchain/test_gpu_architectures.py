@@ -45,15 +45,37 @@ def refused(model: Path, *options: str) -> onnxc_commands.CommandFailure:
     return failure.value
 
 
-@pytest.mark.parametrize("names", ["gfx942,gfx90a", "gfx90a,gfx942", "gfx942,gfx1100", "gfx1100,gfx942"])
+@pytest.mark.parametrize("names", ["gfx942,gfx90a", "gfx90a,gfx942", "gfx942,gfx1100", "gfx1100,mi300x"])
 def test_each_gpu_loads_its_own_code(model: Path, names: str) -> None:
     options = ("--target", "hip", "--gpu-arch", names)
     shared_object = onnxc_commands.compile_model(model, model.with_name("model.so"), *options)
     information = onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc-run"), str(shared_object), "--info"])
-    assert ", ".join(f"hip {name}" for name in names.split(",")) in information.stdout
+    assert ", ".join(f"hip {name}" for name in names.replace("mi300x", "gfx942").split(",")) in information.stdout
     x = np.linspace(-3, 3, 9, dtype=np.float32)
     y = onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], model.with_name("run"), "--device", "hip")["y"]
     np.testing.assert_allclose(y, np.sqrt(np.exp(x.astype(np.float64))), rtol=3e-7)
+
+
+@pytest.mark.parametrize(("partition", "kernel"), [("spx", "tile 64x64 split"), ("cpx", "tile 128x64 split")])
+def test_a_device_runs_the_plan_of_the_nearest_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str, kernel: str
+) -> None:
+    graph = "(float[1, 64, 12, 12, 12] x) => (y) { y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }"
+    network = parse_model(f'<ir_version: 9, opset_import: ["" : 18]> m {graph}')
+    filters = np.random.default_rng(0).integers(-2, 3, (64, 64, 3, 3, 3)).astype(np.float32)
+    network.graph.initializer.append(onnx.numpy_helper.from_array(filters, "w"))
+    onnx.save(network, tmp_path / "conv.onnx")
+    cards = ("--target", "cpu,hip", "--gpu-arch", "gfx1100,mi300x-cpx,mi300a,mi300x")
+    shared_object = onnxc_commands.compile_model(tmp_path / "conv.onnx", tmp_path / "conv.so", *cards)
+    monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_PARTITION", partition)
+    x = np.random.default_rng(1).integers(-2, 3, (1, 64, 12, 12, 12)).astype(np.float32)
+    on_gpu, on_cpu = (
+        onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], tmp_path / device, "--device", device)["y"]
+        for device in ("hip", "cpu")
+    )
+    assert np.array_equal(on_gpu, on_cpu)
+    command = [str(onnxc_commands.BINARIES / "onnxc-run"), str(shared_object), "--random", "0", "--device", "hip"]
+    assert kernel in onnxc_commands.execute([*command, "--profile"]).stdout
 
 
 def test_a_gpu_without_code_is_named(model: Path) -> None:
@@ -122,11 +144,10 @@ def test_code_for_wavefronts_of_32_lanes(network: str, tmp_path: Path) -> None:
 def test_libraries_for_wavefronts_of_32_lanes(model: Path) -> None:
     options = ("--target", "hip", "--gpu-arch", "gfx942,gfx1100", "--emit", "source")
     onnxc_commands.compile_model(model, model.with_name("source"), *options)
-    source = model.with_name("source.device.hip").read_text()
-    wide, narrow = re.findall(r"^// (ocml, .*):$", source, re.M)
-    assert wide.endswith("oclc_wavefrontsize64_on, oclc_isa_version_942")
-    assert narrow.endswith("oclc_wavefrontsize64_off, oclc_isa_version_1100")
-    assert "--offload-arch=gfx1100 -DONNXC_GPU=gfx1100 " in source
+    wide, narrow = (model.with_name(f"source.device{number}.hip").read_text() for number in ("", "1"))
+    assert "oclc_wavefrontsize64_on, oclc_isa_version_942:\n" in wide
+    assert "oclc_wavefrontsize64_off, oclc_isa_version_1100:\n" in narrow
+    assert "--offload-arch=gfx1100 -DONNXC_GPU=gfx1100 " in narrow
 
 
 @pytest.mark.parametrize(
@@ -134,6 +155,7 @@ def test_libraries_for_wavefronts_of_32_lanes(model: Path) -> None:
     [
         (("--gpu-arch", "gfx1036"), "gfx1036"),
         (("--gpu-arch", "gfx942,gfx942"), "--gpu-arch names gfx942 twice"),
+        (("--gpu-arch", "gfx942,mi300x"), "--gpu-arch names mi300x twice"),
         (
             ("--gpu-arch", "gfx942,gfx90a", "--fp32", "xf32"),
             "--fp32 xf32: gfx90a has no such products; give --fp32 bf16x3, or leave it out",

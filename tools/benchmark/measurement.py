@@ -1,7 +1,6 @@
 """Measures engines on one model: what onnxc makes of it, its outputs in float64, and all engines in turn."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,8 +11,7 @@ from pathlib import Path
 from models.quantize import quantize
 from models.zoo import ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
-
-BINARIES = Path(os.environ.get("ONNXC_BIN", "build/bin"))
+from tools.commands import BINARIES
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from tools.benchmark.machine import describe_machine
-from tools.benchmark.measurement import BINARIES
 from tools.benchmark.turns import EngineError, EngineProcess, Result, last_line
 from tools.benchmark.volume_engine import ENGINES, sizes
+from tools.commands import BINARIES
 
 FILTERS = (32, 64, 128, 256, 320, 320)  # nnU-Net's for windows of this size
 EXPORT = Path(__file__).with_name("volume_network.py")

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "codegen/call/typed_call.h"
@@ -14,6 +15,7 @@
 #include "codegen/host/step_description.h"
 #include "codegen/host/step_flow.h"
 #include "codegen/step_title.h"
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -23,12 +25,15 @@ namespace {
 class HipEmitter {
  public:
   HipEmitter(const Program& program, const HipEmitOptions& options)
-      : program_(program), options_(options), context_(program) {}
+      : program_(program),
+        options_(options),
+        suffix_(options.earlier.empty() ? "" : std::to_string(options.earlier.size())),
+        context_(program) {}
 
   EmittedDevice run() {
     {
-      auto host_namespace = host_.scope("namespace hip");
-      host_.line(fmt::format("constexpr machine::GpuMachine planned_gpu = machine::{};", options_.machine.name));
+      auto host_namespace = host_.scope("namespace hip" + suffix_);
+      host_.line(fmt::format("constexpr machine::GpuMachine planned_gpu = machine::{};", identifier(options_.machine)));
       host_.line("");
       for (size_t i = 0; i < program_.steps.size(); ++i) print_step(i, program_.steps[i]);
       print_sizes(host_, context_, {});
@@ -39,10 +44,17 @@ class HipEmitter {
       host_.array("StepDescription", "steps", steps_);
     }
     host_.line("");
-    print_program();
-    return {options_.gpus,       device_header() + device_.take() + "}  // namespace onnxc::kernels\n",
-            host_.take(),        {host_headers_.begin(), host_headers_.end()},
-            std::move(weights_), std::move(reported_)};
+    EmittedDevice emitted;
+    emitted.machine = options_.machine;
+    emitted.program = "device_program" + suffix_;
+    name_weights(emitted);
+    print_program(emitted);
+    emitted.source = device_header() + device_.take() + "}  // namespace onnxc::kernels\n";
+    emitted.host = host_.take();
+    emitted.host_headers = {host_headers_.begin(), host_headers_.end()};
+    emitted.weights = std::move(weights_);
+    emitted.kernels = std::move(reported_);
+    return emitted;
   }
 
  private:
@@ -50,7 +62,7 @@ class HipEmitter {
     TextWriter writer;
     writer.line(fmt::format("// The GPU code of a model compiled by onnxc {}.", ONNXC_VERSION));
     writer.line(fmt::format("//   model    {}", options_.model_hash));
-    writer.line(fmt::format("//   target   hip {}", comment_text(fmt::format("{}", fmt::join(options_.gpus, ", ")))));
+    writer.line(fmt::format("//   target   {}", target_text(options_.machine)));
     writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
     for (const std::string& line : options_.build_lines) writer.line("// " + line);
     writer.line("");
@@ -241,34 +253,40 @@ class HipEmitter {
 
   void print_buffers() { host_.array("BufferDescription", "buffers", buffer_table(context_, weights_)); }
 
-  void print_program() {
-    host_.array("char* const", "device_kernels", kernels_);
-    host_.line("extern \"C\" const unsigned char onnxc_device_weights[];");
-    std::vector<std::string> codes;
-    for (const std::string& gpu : options_.gpus) {
-      host_.line(fmt::format("extern \"C\" const unsigned char {}[];", device_code_symbol(gpu)));
-      codes.push_back(fmt::format("{{{}, {}}}", c_string_literal(gpu), device_code_symbol(gpu)));
-    }
-    host_.array("DeviceCode", "device_codes", codes);
-    auto program = host_.scope("static const DeviceProgram device_program =", ";");
+  void name_weights(EmittedDevice& emitted) const {
+    const auto same = std::ranges::find_if(options_.earlier, [&](const EmittedDevice& other) {
+      return other.has_own_weights && other.weights.equals(weights_);
+    });
+    emitted.has_own_weights = same == options_.earlier.end();
+    emitted.weights_symbol = emitted.has_own_weights ? "onnxc_device_weights" + suffix_ : same->weights_symbol;
+  }
+
+  void print_program(const EmittedDevice& emitted) {
+    const std::string code = device_code_symbol(options_.machine), space = "hip" + suffix_ + "::";
+    host_.array("char* const", "device_kernels" + suffix_, kernels_);
+    if (emitted.has_own_weights)
+      host_.line(fmt::format("extern \"C\" const unsigned char {}[];", emitted.weights_symbol));
+    host_.line(fmt::format("extern \"C\" const unsigned char {}[];", code));
+    auto program = host_.scope(fmt::format("static const DeviceProgram {} =", emitted.program), ";");
     auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
-    field("codes", "device_codes");
-    field("code_count", std::to_string(codes.size()));
-    field("kernels", "device_kernels");
+    field("architecture", c_string_literal(options_.machine.architecture));
+    field("compute_units", space + "planned_gpu.compute_units");
+    field("code_object", code);
+    field("kernels", "device_kernels" + suffix_);
     field("kernel_count", std::to_string(kernels_.size()));
     field("level_count", std::to_string(context_.level_count()));
-    field("sizes", "hip::sizes");
+    field("sizes", space + "sizes");
     field("buffer_count", std::to_string(context_.storages.size()));
-    field("buffers", "hip::buffers");
+    field("buffers", space + "buffers");
     field("step_count", std::to_string(steps_.size()));
-    field("steps", "hip::steps");
-    field("weights", "onnxc_device_weights");
+    field("steps", space + "steps");
+    field("weights", emitted.weights_symbol);
     field("weights_size", std::to_string(weights_.size()));
-    field("backend", "&hip_backend");
   }
 
   const Program& program_;
   const HipEmitOptions& options_;
+  const std::string suffix_;  // of the names that each of several programs has
   EmitContext context_;
   TextWriter device_, host_;
   StepDescriptionPrinter descriptions_{context_, 1};
@@ -283,6 +301,18 @@ class HipEmitter {
 };
 
 }  // namespace
+
+std::string identifier(const machine::GpuMachine& gpu) {
+  std::string name = gpu.name;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+std::string device_code_symbol(const machine::GpuMachine& gpu) { return "onnxc_device_code_" + identifier(gpu); }
+
+std::string target_text(const machine::GpuMachine& gpu) {
+  return fmt::format("hip {}{}", gpu.architecture, machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
+}
 
 EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options) {
   return HipEmitter(program, options).run();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,26 +13,37 @@
 
 namespace onnxc {
 
+struct EmittedDevice;
+
 struct HipEmitOptions {
-  machine::GpuMachine machine;    // that the program is planned for
-  std::vector<std::string> gpus;  // that the code is compiled for
+  machine::GpuMachine machine;  // that the program is planned and compiled for
   std::string model_hash;
   std::string options;
-  std::vector<std::string> build_lines;  // how a person builds the code object, for the head of the source
+  std::vector<std::string> build_lines;         // how a person builds the code object, for the head of the source
+  std::span<const EmittedDevice> earlier = {};  // the same model for other cards, whose weights may serve this one
 };
 
 struct EmittedDevice {
-  std::vector<std::string> gpus;
+  machine::GpuMachine machine;
   std::string source;  // one HIP file: all kernels
-  // Text of the host file, inside of namespace onnxc::runtime: defines device_program (runtime/hip/program.h).
-  std::string host;
+  // Text of the host file, inside of namespace onnxc::runtime: defines the DeviceProgram (runtime/hip/program.h) that
+  // `program` names.
+  std::string host, program;
   std::vector<std::string> host_headers;  // that it needs
   WeightBytes weights;
+  std::string weights_symbol;  // the object in model.so; that of an earlier program if its weights are the same
+  bool has_own_weights = true;
   std::vector<DeviceKernel> kernels;
 };
 
-// The object in model.so that is the code of a GPU.
-inline std::string device_code_symbol(const std::string& gpu) { return "onnxc_device_code_" + gpu; }
+// A card's name in generated code: the constant of machine/gpu_machine.h.
+std::string identifier(const machine::GpuMachine& gpu);
+
+// "hip gfx942", and of a card that is not its architecture's default "hip gfx942 (mi300a)".
+std::string target_text(const machine::GpuMachine& gpu);
+
+// The object in model.so that is the code for a card.
+std::string device_code_symbol(const machine::GpuMachine& gpu);
 
 // The program is one for hip_target. The same program and options give the same bytes.
 EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options);

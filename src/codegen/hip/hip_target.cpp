@@ -7,7 +7,6 @@
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
-#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -56,23 +55,12 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
   return fits && is_kernel_type(epilogue.value.dtype());
 }
 
-const machine::GpuMachine& row_of(const std::string& name) {
-  const machine::GpuMachine* const gpu = machine::find_gpu(name);
-  internal_check(gpu != nullptr, "a GPU that the command line knows");
-  return *gpu;
-}
-
-bool all_have_mfma(const std::vector<std::string>& gpus) {
-  return std::ranges::all_of(gpus, [](const std::string& name) { return row_of(name).has_mfma; });
-}
-
 }  // namespace
 
-Target hip_target(kernels::Products products, const std::vector<std::string>& gpus) {
-  const machine::GpuMachine& gpu = row_of(gpus.front());  // of static storage
+Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (all_have_mfma(gpus)) fusions.push_back(attention_fusion(gpu));
+  if (gpu.has_mfma) fusions.push_back(attention_fusion(gpu));
   fusions.push_back(normalized_product_fusion(gpu));
   fusions.push_back(chunked_product_fusion(gpu));
   return {.name = "the GPU",
@@ -80,8 +68,8 @@ Target hip_target(kernels::Products products, const std::vector<std::string>& gp
           .block_channels = kernels::block_channels,
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
-          .offers = [products, &gpu](const Node& node,
-                                     const Graph& graph) { return gather_offers(node, graph, products, gpu); },
+          .offers = [products, gpu](const Node& node,
+                                    const Graph& graph) { return gather_offers(node, graph, products, gpu); },
           .fits_epilogue = fits_epilogue,
           .fusions = std::move(fusions),
           .nests = {}};

@@ -17,9 +17,8 @@ kernels::Products float32_products(std::string_view name);
 // UserError naming the node, or the input, that gives strings: a GPU has no place for them.
 void check_types_for_gpu(const Graph& graph);
 
-// `products`: how float32 is multiplied. `gpus`: the rows (machine/gpu_machines.h) that the program is compiled for; a
-// kernel is used if all of them have what it needs. The first one is planned for.
+// `products`: how float32 is multiplied. `gpu`: the card that the program is planned and compiled for.
 Target hip_target(kernels::Products products = kernels::Products::float32,
-                  const std::vector<std::string>& gpus = {machine::default_gpu.name});
+                  const machine::GpuMachine& gpu = machine::default_gpu);
 
 }  // namespace onnxc

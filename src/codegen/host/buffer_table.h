@@ -1,4 +1,4 @@
-// A program's memory as the table from which the runtime plans (BufferDescription of runtime/host/model.h).
+// A program's memory as the table from which the runtime plans (BufferDescription of runtime/base/model.h).
 #pragma once
 
 #include "codegen/host/emit_context.h"

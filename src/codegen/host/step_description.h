@@ -1,5 +1,5 @@
 // The description of a step for the runtime besides its function: names, operations, places of its outputs
-// (runtime/host/model.h).
+// (runtime/base/model.h).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The places of a step's results for the runtime's traces and comparisons: its StepOutputs (runtime/host/model.h).
+// The places of a step's results for the runtime's traces and comparisons: its StepOutputs (runtime/base/model.h).
 #pragma once
 
 #include <map>

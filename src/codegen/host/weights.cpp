@@ -104,6 +104,11 @@ void WeightBytes::write(OutputFile& file) const {
   }
 }
 
+bool WeightBytes::equals(const WeightBytes& other) const {
+  return std::ranges::equal(places_, other.places_,
+                            [](const Place& a, const Place& b) { return has_equal_bytes(a.constant, b.constant); });
+}
+
 std::map<BufferId, int64_t> pack_weights(const Program& program, const std::vector<BufferId>& constants,
                                          WeightBytes& bytes) {
   std::map<BufferId, int64_t> offsets;

@@ -18,6 +18,8 @@ class WeightBytes {
   int64_t place(const Tensor& constant);
   int64_t size() const { return size_; }
   void write(OutputFile& file) const;
+  // Whether both blocks have the same bytes at the same places.
+  bool equals(const WeightBytes& other) const;
 
  private:
   struct Place {

@@ -154,6 +154,9 @@ bool proven_less(const Expr& a, const Expr& b);
 bool proven_different(const Expr& a, const Expr& b);
 
 std::string to_string(const Shape& shape);  // "[1, N, 2*D + 1]"
+// The same for messages: a dim of more than 120 characters is cut and ends in "...".
+std::string short_text(const Expr& dim);
+std::string short_text(const Shape& shape);
 
 // The dims as integers, or nothing when one is symbolic.
 std::optional<std::vector<int64_t>> constant_dims(const Shape& shape);

@@ -1,4 +1,6 @@
 // Expressions as text, in Python's syntax, with the parentheses that Python or a reader needs.
+#include <fmt/ranges.h>
+
 #include "ir/expr/expr.h"
 #include "support/text.h"
 
@@ -74,5 +76,16 @@ std::string Expr::to_string() const {
 }
 
 std::string to_string(const Shape& shape) { return "[" + join(shape) + "]"; }
+
+std::string short_text(const Expr& dim) {
+  constexpr size_t longest = 120;
+  return printable(dim.to_string(), longest);
+}
+
+std::string short_text(const Shape& shape) {
+  std::vector<std::string> dims;
+  for (const Expr& dim : shape) dims.push_back(short_text(dim));
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
 
 }  // namespace onnxc

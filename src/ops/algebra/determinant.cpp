@@ -18,7 +18,7 @@ Expr matrix_size(const NodeReader& c) {
 void infer_det(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const Shape& x = c.shape(0);
-  c.check(x.size() >= 2, "matrices are expected, found a tensor of shape {}", to_string(x));
+  c.check(x.size() >= 2, "matrices are expected, found a tensor of shape {}", short_text(x));
   c.same(x[x.size() - 2], x.back(), "the rows and the columns of a square matrix");
   const Expr size = matrix_size(c);
   if (!size.constant() || *size.constant() > largest_expanded)

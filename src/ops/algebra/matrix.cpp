@@ -33,7 +33,7 @@ Matrices right_matrices(const Shape& shape) {
 // The shape of the product of inputs 0 and 1.
 Shape product_shape(InferContext& c) {
   c.check(c.rank(0) >= 1 && c.rank(1) >= 1, "operands of at least one axis are expected, found {} and {}",
-          to_string(c.shape(0)), to_string(c.shape(1)));
+          short_text(c.shape(0)), short_text(c.shape(1)));
   Matrices a = left_matrices(c.shape(0)), b = right_matrices(c.shape(1));
   c.same(a.columns, b.rows, "the columns of the first operand must be as many as the rows of the second");
   Shape shape = c.broadcast(a.batch, b.batch);
@@ -99,7 +99,7 @@ void check_zero_point(InferContext& c, size_t operand, const Expr& lines) {
   }
   if (c.rank(i) == 0) return;
   c.check(c.rank(i) == c.rank(operand), "the zero point of shape {} does not fit the operand of shape {}",
-          to_string(c.shape(i)), to_string(c.shape(operand)));
+          short_text(c.shape(i)), short_text(c.shape(operand)));
   Shape summed = c.shape(operand);
   summed[operand == 0 ? summed.size() - 1 : summed.size() - 2] = 1;
   for (size_t axis = 0; axis < summed.size(); ++axis)
@@ -134,8 +134,8 @@ void define_matmul_integer(DefineContext& c) {
 
 void infer_gemm(InferContext& c) {
   check_types(c, 3);
-  c.check(c.rank(0) == 2 && c.rank(1) == 2, "matrices are expected, found {} and {}", to_string(c.shape(0)),
-          to_string(c.shape(1)));
+  c.check(c.rank(0) == 2 && c.rank(1) == 2, "matrices are expected, found {} and {}", short_text(c.shape(0)),
+          short_text(c.shape(1)));
   const Shape &a = c.shape(0), &b = c.shape(1);
   const ProductSpec spec = resolve_product(c);
   c.same(a[spec.a_depth_axis()], b[spec.b_depth_axis()],
@@ -143,7 +143,7 @@ void infer_gemm(InferContext& c) {
   Shape shape{a[spec.a_row_axis()], b[spec.b_column_axis()]};
   if (c.has_input(2)) {
     Shape whole = c.broadcast(shape, c.shape(2));
-    c.check(whole.size() == 2, "C of shape {} does not broadcast to {}", to_string(c.shape(2)), to_string(shape));
+    c.check(whole.size() == 2, "C of shape {} does not broadcast to {}", short_text(c.shape(2)), short_text(shape));
     for (size_t i = 0; i < 2; ++i) c.same(whole[i], shape[i], "C must broadcast to the product");
   }
   c.output(0, c.dtype(0), shape);

@@ -45,7 +45,7 @@ bool sees_rank(const Use& use) {
 
 [[noreturn]] void fail_for_ranks(const NodeReader& c, size_t output) {
   c.fail("output {}: the branches give {} and {}, and only a run knows which; one rank is expected{}", output,
-         to_string(c.shape(branch_input(c, output, true))), to_string(c.shape(branch_input(c, output, false))),
+         short_text(c.shape(branch_input(c, output, true))), short_text(c.shape(branch_input(c, output, false))),
          hint_at_deciding_dims(c.input(0)));
 }
 
@@ -234,7 +234,7 @@ Expr dim_from_outside(const InferContext& c, const LoopOutputs& loop, const Expr
       if (proven_equal(after[axis], dim)) return before[axis];
   }
   c.fail("a round gives elements of size {}, which may change from round to round; onnxc needs one size",
-         dim.to_string());
+         short_text(dim));
 }
 
 constexpr const char* instead_of_growing =
@@ -249,7 +249,7 @@ void infer_loop_end(InferContext& c) {
             info(c.dtype(first_state + i)).name, info(c.dtype(loop.next_state(i))).name);
     c.check(before.size() == after.size(),
             "state {} has shape {} and a round makes it {}; onnxc needs states that keep their shape: {}", i,
-            to_string(before), to_string(after), instead_of_growing);
+            short_text(before), short_text(after), instead_of_growing);
     for (size_t axis = 0; axis < before.size(); ++axis)
       c.same(before[axis], after[axis],
              fmt::format("dim {} of state {} must stay as it is from round to round (else {})", axis, i,

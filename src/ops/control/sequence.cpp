@@ -48,8 +48,9 @@ Position read_position(ExpandContext& c, size_t i, int64_t count, int64_t otherw
   if (!c.has_input(i)) return {.known = otherwise};
   c.check(c.dtype(i) == DType::int32 || c.dtype(i) == DType::int64, "the position must be of int32 or int64, found {}",
           info(c.dtype(i)).name);
-  c.check(proven_equal(product(c.shape(i)), 1), "the position must be one number, found shape {}",
-          to_string(c.shape(i)));
+  // A vector of a free dim is held to one number by the Reshape below.
+  c.check(!proven_different(product(c.shape(i)), 1), "the position must be one number, found shape {}",
+          short_text(c.shape(i)));
   const std::optional<std::vector<Expr>> given = c.elements(i);
   if (const std::optional<int64_t> known = given ? given->at(0).constant() : std::nullopt) {
     c.check(-count <= *known && *known < count, "position {} is out of range for a sequence of {}", *known,
@@ -193,7 +194,7 @@ Parts equal_parts(ExpandContext& c, const Expr& extent, int64_t size) {
   c.check(known.has_value(),
           "the axis has {}: how many parts there are must be known when the model is compiled; give the "
           "inputs' dims their values with --dim",
-          counted(extent.to_string(), "element"));
+          counted(short_text(extent), "element"));
   c.check(size > 0, "parts of {}", counted(size, "element"));
   c.check(*known / size < most_parts, "it makes {} parts of an axis; at most {} are compiled",
           ceil_div(extent, size).to_string(), most_parts);
@@ -213,7 +214,7 @@ Parts parts_of_split(ExpandContext& c, const Expr& extent) {
     return equal_parts(c, extent, *size->at(0).constant());
   }
   c.check(c.rank(1) == 1, "input 1 ('{}', split) must be a number or a vector, found shape {}", c.input(1).name,
-          to_string(c.shape(1)));
+          short_text(c.shape(1)));
   const std::optional<int64_t> count = c.shape(1)[0].constant();
   c.check(count.has_value(), "input 1 ('{}', split) has {}: how many must be known when the model is compiled",
           c.input(1).name, counted(c.shape(1)[0].to_string(), "element"));

@@ -107,7 +107,7 @@ void infer_prelu(InferContext& c) {
   const Shape &x = c.shape(0), &slope = c.shape(1);
   if (slope_is_by_channel(c)) {
     if (!slope[0].is_constant(1)) {
-      c.check(x.size() >= 2, "a slope for each channel needs an input of rank 2 or more, found {}", to_string(x));
+      c.check(x.size() >= 2, "a slope for each channel needs an input of rank 2 or more, found {}", short_text(x));
       c.same(slope[0], x[1], "the slopes and the channels");
     }
   } else {

@@ -79,7 +79,7 @@ DType dtype_attribute(const NodeReader& node, std::string_view attribute, int64_
 void expect_broadcasts_to_first(InferContext& c, size_t i) {
   const Shape &shape = c.shape(i), &first = c.shape(0);
   c.check(shape.size() <= first.size(), "input {} of shape {} does not broadcast to input 0 of shape {}", i,
-          to_string(shape), to_string(first));
+          short_text(shape), short_text(first));
   size_t offset = first.size() - shape.size();
   for (size_t k = 0; k < shape.size(); ++k)
     c.one_or_same(shape[k], first[offset + k],
@@ -99,7 +99,7 @@ Shape broadcast_pair(InferContext& c) {
     c.check(
         first.size() == second.size(),
         "shapes {} and {} must be equal (attribute 'broadcast' is 0, operator set {} does not broadcast without it)",
-        to_string(first), to_string(second), c.version());
+        short_text(first), short_text(second), c.version());
     for (size_t i = 0; i < first.size(); ++i) c.same(first[i], second[i], fmt::format("dim {} of both inputs", i));
     return first;
   }
@@ -232,8 +232,8 @@ void infer_clip(InferContext& c) {
     if (!c.has_input(i)) continue;
     c.check(c.dtype(i) == c.dtype(0), "input {} must have the type of input 0, {}, found {}", i, info(c.dtype(0)).name,
             info(c.dtype(i)).name);
-    c.check(c.rank(i) == 0 || (c.rank(i) == 1 && c.shape(i)[0].is_constant(1)), "input {} must be a scalar, found {}",
-            i, to_string(c.shape(i)));
+    c.check(c.rank(i) <= 1, "input {} must be a scalar, found {}", i, short_text(c.shape(i)));
+    c.one_number(i, i == 1 ? "min" : "max");
   }
 }
 

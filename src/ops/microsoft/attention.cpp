@@ -76,7 +76,7 @@ float scale_of(const NodeReader& node, const Expr& width, int64_t heads) {
   if (given != 0) return given;
   const std::optional<int64_t> known = width.constant();
   node.check(known.has_value() && *known % heads == 0, "the width {} must be known, and a multiple of {}",
-             width.to_string(), counted(heads, "head"));
+             short_text(width), counted(heads, "head"));
   return 1 / std::sqrt(static_cast<float>(*known / heads));
 }
 
@@ -109,7 +109,7 @@ void expand_multi_head_attention(ExpandContext& c) {
   for (size_t i : {size_t{1}, size_t{2}})
     if (c.has_input(5 + i)) parts[i] = concat(c, {c.in(5 + i), parts[i]}, 2);
   c.check(!c.has_input(4) || c.rank(4) == 2, "a key_padding_mask of [batch, keys] is expected, found {}",
-          c.has_input(4) ? to_string(c.shape(4)) : "");
+          c.has_input(4) ? short_text(c.shape(4)) : "");
   const Masks masks{c.in(5), c.in(4), c.integer("unidirectional", 0) != 0};
   c.give(0, attention(c, parts[0], parts[1], parts[2], scale_of(c, c.shape(0)[2], heads), masks));
   c.give(1, parts[1]);
@@ -123,10 +123,10 @@ void expand_attention(ExpandContext& c) {
   c.check(!c.has_output(1), "its output 1 is not supported yet");
   c.check(c.integer("do_rotary", 0) == 0, "attribute 'do_rotary' is not supported yet");
   c.check(!c.has_input(3) || c.rank(3) == 2, "a mask_index of [batch, keys] is expected, found {}",
-          c.has_input(3) ? to_string(c.shape(3)) : "");
+          c.has_input(3) ? short_text(c.shape(3)) : "");
   const int64_t heads = head_count(c);
   const std::optional<int64_t> columns = c.rank(1) == 2 ? c.shape(1)[1].constant() : std::nullopt;
-  c.check(columns.has_value(), "weights of a known number of columns are expected, found {}", to_string(c.shape(1)));
+  c.check(columns.has_value(), "weights of a known number of columns are expected, found {}", short_text(c.shape(1)));
   const NodeReader& reader = c;
   const std::vector<int64_t> widths = reader.integers("qkv_hidden_sizes", std::vector<int64_t>(3, *columns / 3));
   c.check(widths.size() == 3, "attribute 'qkv_hidden_sizes' has {}; 3 are expected", counted(widths.size(), "value"));

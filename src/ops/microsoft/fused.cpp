@@ -154,7 +154,7 @@ Value* transposed(ExpandContext& c, Value* x, std::vector<int64_t> perm) {
 // GroupNormalization of x [N, C, H, W], or [N, H, W, C] if 'channels_last' says so, and Swish if 'activation' is 1.
 Value* group_norm(ExpandContext& c, Value* x, size_t gamma, size_t beta) {
   const bool is_channels_last = c.integer("channels_last", 1) != 0;
-  c.check(c.rank(0) == 4, "an input of rank 4 is expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 4, "an input of rank 4 is expected, found {}", short_text(c.shape(0)));
   if (is_channels_last) x = transposed(c, x, {0, 3, 1, 2});
   const auto parameter = [&](size_t i) {
     return c.dtype(i) == c.dtype(0) ? c.in(i) : c.add("Cast", {c.in(i)}, {{"to", static_cast<int64_t>(c.dtype(0))}});

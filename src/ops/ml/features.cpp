@@ -34,7 +34,7 @@ void expand_feature_vectorizer(ExpandContext& c) {
   for (size_t i = 0; i < c.input_count(); ++i) {
     expect_type(c, i, Types::numeric);
     c.check(c.rank(i) == 1 || c.rank(i) == 2, "input {} of one or two axes is expected, found {}", i,
-            to_string(c.shape(i)));
+            short_text(c.shape(i)));
     const std::optional<int64_t> features = c.shape(i).back().constant();
     c.check(sizes.empty() || !features || *features == sizes[i],
             "attribute 'inputdimensions' gives input {} {}, and it has {}", i,

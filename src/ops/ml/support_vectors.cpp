@@ -23,7 +23,7 @@ Value* matrix(ExpandContext& c, int64_t rows, int64_t columns, const std::vector
 Value* features_of(ExpandContext& c) {
   expect_type(c, 0, Types::numeric);
   c.check(c.rank(0) == 1 || c.rank(0) == 2, "rows of features, [rows, features], are expected, found {}",
-          to_string(c.shape(0)));
+          short_text(c.shape(0)));
   Value* x = as_float(c, 0);
   return c.rank(0) == 2 ? x : c.add("Unsqueeze", {x, c.integers({0})});
 }

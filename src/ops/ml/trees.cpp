@@ -71,7 +71,7 @@ void infer_trees(InferContext& c) {
   const Trees trees = read(c);
   const Forest& forest = trees.forest;
   const Shape& x = c.shape(0);
-  c.check(x.size() == 2, "rows of features, [rows, features], are expected, found {}", to_string(x));
+  c.check(x.size() == 2, "rows of features, [rows, features], are expected, found {}", short_text(x));
   c.check(forest.depth <= most_steps, "its deepest tree has {}; at most {} are compiled",
           counted(forest.depth, "level"), most_steps);
   c.check(!forest.roots.empty(), "it has no tree");

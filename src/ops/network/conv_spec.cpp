@@ -79,8 +79,8 @@ void resolve_forward(const NodeReader& node, WindowAxis& axis, AutoPad auto_pad)
   Expr room = axis.input + axis.pad_begin + axis.pad_end - axis.span();
   axis.output = floor_div(room, axis.stride) + 1;
   node.check(!proven_less(axis.output, 0), "the kernel spans {}, more than the input's {} with its padding {} and {}",
-             counted(axis.span(), "element"), axis.input.to_string(), axis.pad_begin.to_string(),
-             axis.pad_end.to_string());
+             counted(axis.span(), "element"), short_text(axis.input), short_text(axis.pad_begin),
+             short_text(axis.pad_end));
 }
 
 std::vector<int64_t> kernel_from_weights(const NodeReader& node, const Shape& w) {
@@ -94,7 +94,7 @@ std::vector<int64_t> kernel_from_weights(const NodeReader& node, const Shape& w)
   if (node.has_attribute("kernel_shape")) {
     std::vector<int64_t> stated = node.integers("kernel_shape");
     node.check(stated == kernel, "attribute 'kernel_shape' is [{}], but the weights' shape is {}",
-               fmt::join(stated, ", "), to_string(w));
+               fmt::join(stated, ", "), short_text(w));
   }
   for (int64_t extent : kernel) node.check(extent >= 1, "the kernel's size must be at least 1, found {}", extent);
   return kernel;
@@ -108,7 +108,7 @@ void check_ranks(const NodeReader& node) {
              node.rank(1));
   const Shape& weights = node.shape(1);
   node.check(!weights[0].is_constant(0) && !weights[1].is_constant(0), "the weights {} have no channels",
-             to_string(weights));
+             short_text(weights));
 }
 
 int64_t read_groups(const NodeReader& node) {
@@ -119,13 +119,13 @@ int64_t read_groups(const NodeReader& node) {
 
 void check_divides(const NodeReader& node, const Expr& channels, int64_t groups, std::string_view which) {
   node.check(!proven_different(mod(channels, groups), Expr(0)),
-             "the number of {} channels, {}, is not divisible by group = {}", which, channels.to_string(), groups);
+             "the number of {} channels, {}, is not divisible by group = {}", which, short_text(channels), groups);
 }
 
 void check_bias(const NodeReader& node, const Expr& channels, size_t bias = 2) {
   if (!node.has_input(bias)) return;
   node.check(node.rank(bias) == 1 && !proven_different(node.shape(bias)[0], channels),
-             "the bias has shape {}; [{}] is expected", to_string(node.shape(bias)), channels.to_string());
+             "the bias has shape {}; [{}] is expected", short_text(node.shape(bias)), short_text(channels));
 }
 
 // For a convolution whose bias, if it has one, is this input.
@@ -141,7 +141,7 @@ ConvSpec resolve_forward_conv(const NodeReader& node, std::optional<size_t> bias
   check_divides(node, w[0], spec.groups, "output");
   node.check(!proven_different(w[1] * spec.groups, x[1]),
              "the input has {}, but the weights {} with group = {} expect {}", counted(x[1].to_string(), "channel"),
-             to_string(w), spec.groups, (w[1] * spec.groups).to_string());
+             short_text(w), spec.groups, (w[1] * spec.groups).to_string());
   // The weights say how many channels there are where the input does not.
   if (!spec.input_channels.constant()) spec.input_channels = w[1] * spec.groups;
   if (bias) check_bias(node, spec.output_channels, *bias);
@@ -168,7 +168,7 @@ ConvSpec resolve_conv_transpose(const NodeReader& node) {
   spec.input_channels = w[0];
   spec.groups = read_groups(node);
   node.check(!proven_different(w[0], x[1]), "the input has {}, but the weights {} expect {}",
-             counted(x[1].to_string(), "channel"), to_string(w), w[0].to_string());
+             counted(x[1].to_string(), "channel"), short_text(w), w[0].to_string());
   check_divides(node, w[0], spec.groups, "input");
   spec.output_channels = w[1] * spec.groups;
   check_bias(node, spec.output_channels);
@@ -198,7 +198,7 @@ ConvSpec resolve_conv_transpose(const NodeReader& node) {
       if (auto_pad == AutoPad::valid) axis.pad_begin = axis.pad_end = 0;
       axis.output = full - axis.pad_begin - axis.pad_end;
       node.check(!proven_less(axis.output, 0), "the padding {} and {} takes more than the {} elements there are",
-                 axis.pad_begin.to_string(), axis.pad_end.to_string(), full.to_string());
+                 short_text(axis.pad_begin), short_text(axis.pad_end), short_text(full));
     }
   }
   return spec;

@@ -92,7 +92,7 @@ void infer_conv_integer(InferContext& c) {
   if (c.has_input(2)) c.one_number(2, "x_zero_point");
   if (c.has_input(3) && c.rank(3) > 0) {
     c.check(c.rank(3) == 1, "w_zero_point has shape {}; one number or one an output channel are expected",
-            to_string(c.shape(3)));
+            short_text(c.shape(3)));
     c.same(c.broadcast(c.shape(3)[0], spec.output_channels), spec.output_channels,
            "w_zero_point has one number, or one an output channel");
   }

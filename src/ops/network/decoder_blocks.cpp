@@ -15,7 +15,7 @@ struct Rotary {
         is_interleaved(node.integer("interleaved", 0) != 0),
         rotated(node.integer("rotary_embedding_dim", 0)) {
     const Shape& x = node.shape(0);
-    node.check(x.size() == 3 || x.size() == 4, "an input of rank 3 or 4 is expected, found {}", to_string(x));
+    node.check(x.size() == 3 || x.size() == 4, "an input of rank 3 or 4 is expected, found {}", short_text(x));
     const int64_t count = node.integer("num_heads", 0);
     node.check(by_heads || count > 0, "an input of rank 3 needs attribute 'num_heads', found {}", count);
     node.check(rotated >= 0 && rotated % 2 == 0, "attribute 'rotary_embedding_dim' must be even, found {}", rotated);
@@ -53,7 +53,7 @@ void infer_rotary_embedding(InferContext& c) {
     c.check(c.dtype(input) == c.dtype(0), "input {} must have the type of input 0, found {}", input,
             info(c.dtype(input)).name);
     c.check(cache.size() == (has_positions ? 2 : 3), "input {} must be of rank {}{}, found {}", input,
-            has_positions ? 2 : 3, has_positions ? "" : " if no positions are given", to_string(cache));
+            has_positions ? 2 : 3, has_positions ? "" : " if no positions are given", short_text(cache));
     c.same(cache.back(), rotary.pairs, fmt::format("the last dim of input {} and the pairs of a head", input));
     if (has_positions) {
       c.not_empty(cache[0], product(c.shape(3)), "a cache that is indexed must have rows");
@@ -66,7 +66,7 @@ void infer_rotary_embedding(InferContext& c) {
   if (has_positions) {
     const Shape& ids = c.shape(3);
     c.check(c.dtype(3) == DType::int64, "positions of int64 are expected, found {}", info(c.dtype(3)).name);
-    c.check(ids.size() == 2, "positions of rank 2 are expected, found {}", to_string(ids));
+    c.check(ids.size() == 2, "positions of rank 2 are expected, found {}", short_text(ids));
     c.same(c.broadcast(ids[0], rotary.batch), rotary.batch, "dim 0 of the positions and the batch");
     c.same(c.broadcast(ids[1], rotary.positions), rotary.positions, "dim 1 of the positions and of the input");
   }
@@ -118,11 +118,11 @@ void expand_causal_conv(ExpandContext& c) {
   c.check(activation == "none" || activation == "silu" || activation == "swish",
           "attribute 'activation' is '{}', none of none, silu, swish", activation);
   c.check(c.rank(0) == 3 && c.rank(weight) == 3, "an input and weights of rank 3 are expected, found {} and {}",
-          to_string(c.shape(0)), to_string(c.shape(weight)));
+          short_text(c.shape(0)), short_text(c.shape(weight)));
   const std::optional<int64_t> channels = c.shape(weight)[0].constant();
   const std::optional<int64_t> length = c.shape(weight)[length_axis].constant();
   c.check(channels.has_value() && length.has_value(), "weights of known shape are expected, found {}",
-          to_string(c.shape(weight)));
+          short_text(c.shape(weight)));
   const int64_t before = *length - 1;
   Value* x = c.has_input(past) ? c.add("Concat", {c.in(past), c.in(0)}, {{"axis", int64_t{length_axis}}})
                                : c.add("Pad", {c.in(0), c.integers({0, 0, before, 0, 0, 0})});

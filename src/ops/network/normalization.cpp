@@ -37,7 +37,7 @@ void define_normalized(DefineContext& c, const Shape& places, const At& at, cons
 
 void expect_vector(InferContext& c, size_t input, const Expr& length, std::string_view what) {
   expect_type(c, input, Types::floating);
-  c.check(c.rank(input) == 1, "input {} must be of rank 1, found {}", input, to_string(c.shape(input)));
+  c.check(c.rank(input) == 1, "input {} must be of rank 1, found {}", input, short_text(c.shape(input)));
   c.same(c.shape(input)[0], length, fmt::format("the length of input {} and the number of {}", input, what));
 }
 
@@ -62,7 +62,7 @@ void infer_batch_normalization(InferContext& c) {
     }
     expect_type(c, input, Types::floating);
     c.check(c.rank(input) + 1 == x.size(), "input {} must have the shape of input 0 without its first dim, found {}",
-            input, to_string(c.shape(input)));
+            input, short_text(c.shape(input)));
     for (size_t i = 1; i < x.size(); ++i)
       c.same(c.shape(input)[i - 1], x[i], fmt::format("dim {} of input {} and of input 0", i - 1, input));
   }
@@ -134,7 +134,7 @@ void infer_group_normalization(InferContext& c) {
   const InstanceNormalizationSpec spec = resolve_instance_normalization(c);
   const Expr &channels = spec.channels, &groups = spec.groups;
   c.same(mod(channels, *groups.constant()), 0,
-         fmt::format("the remainder of {} channels in {} groups", channels.to_string(), groups.to_string()));
+         fmt::format("the remainder of {} channels in {} groups", short_text(channels), short_text(groups)));
   for (size_t input : {size_t{1}, size_t{2}})
     if (spec.has_parameters_by_group)
       expect_vector(c, input, groups, "groups");

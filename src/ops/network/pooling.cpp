@@ -147,7 +147,7 @@ void define_lp_pool(DefineContext& c) {
 // ------------------------------------------------------------------------------------------------- global pools
 
 void infer_global_pool(InferContext& c) {
-  c.check(c.rank(0) >= 2, "batch and channels are expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) >= 2, "batch and channels are expected, found {}", short_text(c.shape(0)));
   Shape shape(c.rank(0), 1);
   shape[0] = c.shape(0)[0];
   shape[1] = c.shape(0)[1];

@@ -235,7 +235,7 @@ void infer_resize(InferContext& c) {
   make_run_time_symbols(c, spec);
   Shape shape;
   for (const ResizeAxis& axis : spec.axes) {
-    c.check(!proven_less(axis.output, 0), "a size of {}", axis.output.to_string());
+    c.check(!proven_less(axis.output, 0), "a size of {}", short_text(axis.output));
     if (may_be_negative(axis.output)) c.at_least(axis.output, 0, "a size");
     // A scale makes nothing of nothing.
     if (!axis.scale && !axis.is_kept()) c.not_empty(axis.input, axis.output, "an empty axis cannot be resized");

@@ -41,7 +41,7 @@ bool is_known_by_run(const NodeReader& c, size_t input, std::string_view name, s
   if (shape.size() == 1 && shape[0].is_constant(0)) return false;
   c.check(shape.size() == 1 && shape[0].is_constant(static_cast<int64_t>(count)),
           "input {} ('{}', {}) is known only when the model runs; it must have shape [{}], found {}", input,
-          c.input(input).name, name, count, to_string(shape));
+          c.input(input).name, name, count, short_text(shape));
   return true;
 }
 

@@ -86,7 +86,7 @@ inline Scalar inverse_deviation(const Scalar& variance, double epsilon) {
 // Input 0 is [N, C, ...].
 inline void expect_channels(const NodeReader& node) {
   expect_type(node, 0, Types::floating);
-  node.check(node.rank(0) >= 2, "input 0 must be of rank 2 or more, [N, C, ...], found {}", to_string(node.shape(0)));
+  node.check(node.rank(0) >= 2, "input 0 must be of rank 2 or more, [N, C, ...], found {}", short_text(node.shape(0)));
 }
 
 }  // namespace onnxc

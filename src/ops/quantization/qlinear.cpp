@@ -33,7 +33,7 @@ Value* by_channel(ExpandContext& c, Value* value, size_t spatial_axes) {
 
 // ONNX QLinearConv 10: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, bias.
 void expand_qlinear_conv(ExpandContext& c) {
-  c.check(c.rank(0) >= 3, "an input of rank 3 or more is expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) >= 3, "an input of rank 3 or more is expected, found {}", short_text(c.shape(0)));
   const size_t spatial_axes = c.rank(0) - 2;
   Value* sum = c.add("ConvInteger", {c.in(0), c.in(3), c.in(2), c.in(5)}, c.node().attributes);
   if (c.has_input(8)) {

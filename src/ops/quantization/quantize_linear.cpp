@@ -26,7 +26,7 @@ void check_parameter(InferContext& c, size_t i) {
   const Shape &x = c.shape(0), &given = c.shape(i);
   if (block_size(c) > 0) {
     c.check(given.size() == x.size(), "with 'block_size', input {} must have the rank of the input, {}; found {}", i,
-            x.size(), to_string(given));
+            x.size(), short_text(given));
     const size_t axis = quantized_axis(c);
     for (size_t k = 0; k < x.size(); ++k)
       c.same(given[k], k == axis ? ceil_div(x[k], block_size(c)) : x[k],
@@ -34,9 +34,9 @@ void check_parameter(InferContext& c, size_t i) {
     return;
   }
   c.check(given.size() <= 1, "input {} must be one number, or one for each index of the axis; found {}", i,
-          to_string(given));
+          short_text(given));
   if (given.empty() || given[0].is_constant(1)) return;
-  const Expr& extent = x[quantized_axis(c)];
+  const Expr extent = x.empty() ? Expr(1) : x[quantized_axis(c)];  // a scalar takes one number
   c.same(c.broadcast(given[0], extent), extent,
          fmt::format("input {} must be one number, or one for each index of the axis", i));
 }
@@ -55,7 +55,7 @@ Scalar parameter(const NodeReader& node, const Operand& operand, std::vector<Exp
     return operand(indices);
   }
   if (operand.rank() == 0) return operand({});
-  if (operand.shape[0].is_constant(1)) return operand({0});
+  if (operand.shape[0].is_constant(1) || indices.empty()) return operand({0});
   return operand(operand.broadcast_indices({indices[quantized_axis(node)]}));
 }
 

@@ -90,7 +90,7 @@ void define_bernoulli(DefineContext& c) {
 // sums are of float64, in which 2^24 classes keep their shares.
 void expand_multinomial(ExpandContext& c) {
   expect_type(c, 0, Types::floating);
-  c.check(c.rank(0) == 2, "[rows, classes] are expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 2, "[rows, classes] are expected, found {}", short_text(c.shape(0)));
   Value* shares = c.add("Softmax", {c.in(0)}, {{"axis", int64_t{1}}});
   shares = c.add("Cast", {shares}, {{"to", static_cast<int64_t>(DType::float64)}});
   Value* sums = c.add("CumSum", {shares, c.integers({1})});

@@ -24,18 +24,18 @@ int64_t check_shapes(const NodeReader& node, const RecurrentForm& form) {
   const Shape &x = node.shape(RecurrentInput::x), &w = node.shape(RecurrentInput::w),
               &r = node.shape(RecurrentInput::r);
   node.check(x.size() == 3 && w.size() == 3 && r.size() == 3, "X, W and R of rank 3 are expected, found {}, {} and {}",
-             to_string(x), to_string(w), to_string(r));
+             short_text(x), short_text(w), short_text(r));
   const std::optional<int64_t> hidden = r[2].constant();
   node.check(hidden.has_value() && *hidden > 0, "the hidden size, the last dim of R, must be known, found {}",
-             to_string(r));
+             short_text(r));
   node.check(!node.has_attribute("hidden_size") || node.integer("hidden_size") == *hidden,
-             "attribute 'hidden_size' is {}, and R has shape {}", node.integer("hidden_size", 0), to_string(r));
+             "attribute 'hidden_size' is {}, and R has shape {}", node.integer("hidden_size", 0), short_text(r));
   const Expr rows = form.gates * *hidden;
   const Expr directions = std::ssize(directions_of(node));
   const auto agree = [&](const Shape& shape, const Shape& expected, std::string_view what) {
     bool fits = shape.size() == expected.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = !proven_different(shape[i], expected[i]);
-    node.check(fits, "{} must have the shape {}, found {}", what, to_string(expected), to_string(shape));
+    node.check(fits, "{} must have the shape {}, found {}", what, short_text(expected), short_text(shape));
   };
   agree(w, {directions, rows, x[2]}, "W");
   agree(r, {directions, rows, *hidden}, "R");

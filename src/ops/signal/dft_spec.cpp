@@ -31,7 +31,7 @@ Expr given_number(const NodeReader& c, size_t input, std::string_view role) {
 DftSpec resolve_dft(const NodeReader& c, const std::function<Expr()>& extent_at_run_time) {
   const Shape& x = c.shape(0);
   const auto rank = static_cast<int64_t>(x.size());
-  c.check(rank >= 2, "signals and an axis of their real and imaginary parts are expected, found {}", to_string(x));
+  c.check(rank >= 2, "signals and an axis of their real and imaginary parts are expected, found {}", short_text(x));
   Expr axis = c.version() < 20 ? c.integer("axis", 1) : -2;
   if (c.version() >= 20 && c.has_input(2)) axis = given_number(c, 2, "axis");
   DftSpec spec{x, axis, {}, {}, c.integer("inverse", 0) != 0, c.integer("onesided", 0) != 0};

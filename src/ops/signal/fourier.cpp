@@ -314,7 +314,7 @@ struct StftSpec {
 StftSpec resolve_stft(const NodeReader& c) {
   const Shape& signal = c.shape(0);
   c.check(signal.size() == 3, "a signal [batch, length, parts] or [batch, length] is expected, found {}",
-          to_string(signal));
+          short_text(signal));
   c.check(!c.has_input(2) || c.rank(2) == 1, "the window must be a vector");
   StftSpec spec;
   spec.step = given_number(c, 1, "frame_step");

@@ -50,8 +50,8 @@ void infer_concat(InferContext& c) {
     const Shape& other = c.shape(i);
     c.check(c.dtype(i) == c.dtype(0), "inputs of one type are expected, found {} and {}", info(c.dtype(0)).name,
             info(c.dtype(i)).name);
-    c.check(other.size() == shape.size(), "inputs of one rank are expected, found {} and {}", to_string(shape),
-            to_string(other));
+    c.check(other.size() == shape.size(), "inputs of one rank are expected, found {} and {}", short_text(shape),
+            short_text(other));
     for (size_t d = 0; d < shape.size(); ++d) {
       if (d == axis)
         shape[d] += other[d];
@@ -84,7 +84,7 @@ std::vector<Expr> split_extents(const NodeReader& c, const Expr& extent) {
   if (given) {
     c.check(given->size() == outputs, "{} given for {}", counted_are(given->size(), "part"),
             counted(outputs, "output"));
-    for (const Expr& part : *given) c.check(!proven_less(part, 0), "a part of {} elements", part.to_string());
+    for (const Expr& part : *given) c.check(!proven_less(part, 0), "a part of {} elements", short_text(part));
     return *given;
   }
   if (c.has_attribute("num_outputs"))
@@ -137,7 +137,7 @@ void infer_expand(InferContext& c) {
   auto shape = c.integers_from(1, "shape");
   c.check(shape.has_value(), "the shape to expand to is missing");
   for (const Expr& dim : *shape) {
-    c.check(!proven_less(dim, 0), "the shape {} holds a negative dim", to_string(*shape));
+    c.check(!proven_less(dim, 0), "the shape {} holds a negative dim", short_text(*shape));
     if (may_be_negative(dim)) c.at_least(dim, 0, "a dim of the shape to expand to");
   }
   c.output(0, c.dtype(0), c.broadcast(c.shape(0), *shape));
@@ -163,7 +163,7 @@ std::vector<Expr> single_repeat(const NodeReader& c) {
 void infer_tile(InferContext& c) {
   auto repeats = c.version() < 6 ? single_repeat(c) : c.integers_from(1, "repeats");
   const Shape& from = c.shape(0);
-  c.check(repeats && repeats->size() == from.size(), "one repeat a dim of {} is expected", to_string(from));
+  c.check(repeats && repeats->size() == from.size(), "one repeat a dim of {} is expected", short_text(from));
   Shape shape;
   for (size_t i = 0; i < from.size(); ++i) {
     c.check(!proven_less((*repeats)[i], 0), "a repeat of {}", (*repeats)[i].to_string());
@@ -188,7 +188,7 @@ void define_tile(DefineContext& c) {
 // ------------------------------------------------------------------------------------------------------- Trilu
 
 void infer_trilu(InferContext& c) {
-  c.check(c.rank(0) >= 2, "matrices are expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) >= 2, "matrices are expected, found {}", short_text(c.shape(0)));
   if (c.has_input(1)) c.one_number(1, "diagonal k");
   c.output(0, c.dtype(0), c.shape(0));
 }
@@ -213,7 +213,7 @@ void define_trilu(DefineContext& c) {
 int64_t block_size(const NodeReader& c) {
   int64_t block = c.integer("blocksize");
   c.check(block >= 1 && block <= INT32_MAX, "attribute 'blocksize' is {}", block);
-  c.check(c.rank(0) == 4, "a tensor of rank 4 is expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 4, "a tensor of rank 4 is expected, found {}", short_text(c.shape(0)));
   return block;
 }
 

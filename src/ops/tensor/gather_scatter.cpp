@@ -65,8 +65,8 @@ void define_gather(DefineContext& c) {
 
 void infer_gather_elements(InferContext& c) {
   check_indices(c, 1);
-  c.check(c.rank(0) == c.rank(1), "indices of the data's rank are expected, found {} for {}", to_string(c.shape(1)),
-          to_string(c.shape(0)));
+  c.check(c.rank(0) == c.rank(1), "indices of the data's rank are expected, found {} for {}", short_text(c.shape(1)),
+          short_text(c.shape(0)));
   const Shape &data = c.shape(0), &indices = c.shape(1);
   const size_t axis = c.axis(c.integer("axis", 0), data.size());
   c.not_empty(data[axis], product(indices), no_empty_axis);
@@ -151,8 +151,8 @@ SequenceAxes sequence_axes(const NodeReader& c) {
 void infer_reverse_sequence(InferContext& c) {
   check_indices(c, 1);
   c.check(c.rank(0) >= 2 && c.rank(1) == 1,
-          "data of rank 2 or more and a vector of lengths are expected, found {} and {}", to_string(c.shape(0)),
-          to_string(c.shape(1)));
+          "data of rank 2 or more and a vector of lengths are expected, found {} and {}", short_text(c.shape(0)),
+          short_text(c.shape(1)));
   c.same(c.shape(1)[0], c.shape(0)[sequence_axes(c).batch], "one length a sequence is expected");
   c.output(0, c.dtype(0), c.shape(0));
 }
@@ -205,8 +205,8 @@ void infer_scatter_elements(InferContext& c) {
   check_indices(c, 1);
   reduction_of(c);
   c.check(c.rank(0) == c.rank(1) && c.rank(0) == c.rank(2),
-          "data, indices and updates of one rank are expected, found {}, {} and {}", to_string(c.shape(0)),
-          to_string(c.shape(1)), to_string(c.shape(2)));
+          "data, indices and updates of one rank are expected, found {}, {} and {}", short_text(c.shape(0)),
+          short_text(c.shape(1)), short_text(c.shape(2)));
   c.axis(c.integer("axis", 0), c.rank(0));
   for (size_t i = 0; i < c.rank(1); ++i)
     c.same(c.shape(1)[i], c.shape(2)[i], "indices and updates must have one shape");
@@ -239,8 +239,8 @@ void infer_scatter_nd(InferContext& c) {
   const Shape &data = c.shape(0), &indices = c.shape(1), &updates = c.shape(2);
   Shape expected = part(indices, 0, indices.size() - 1);
   append(expected, part(data, length, data.size()));
-  c.check(updates.size() == expected.size(), "updates of shape {} are expected, found {}", to_string(expected),
-          to_string(updates));
+  c.check(updates.size() == expected.size(), "updates of shape {} are expected, found {}", short_text(expected),
+          short_text(updates));
   for (size_t i = 0; i < expected.size(); ++i)
     c.same(updates[i], expected[i], fmt::format("dim {} of the updates must be the indices' or the data's", i));
   c.output(0, c.dtype(0), data);
@@ -277,8 +277,8 @@ void infer_tensor_scatter(InferContext& c) {
   const std::string mode = c.text("mode", "linear");
   c.check(mode == "linear" || mode == "circular", "mode '{}' is neither linear nor circular", mode);
   c.check(cache.size() >= 2 && update.size() == cache.size(),
-          "a cache of rank 2 or more and an update of its rank are expected, found {} and {}", to_string(cache),
-          to_string(update));
+          "a cache of rank 2 or more and an update of its rank are expected, found {} and {}", short_text(cache),
+          short_text(update));
   c.check(c.dtype(0) == c.dtype(1), "an update of the cache's type is expected, found {}", info(c.dtype(1)).name);
   const size_t axis = c.axis(c.integer("axis", -2), cache.size());
   c.check(axis != 0, "the axis may not be that of the batch");
@@ -287,7 +287,7 @@ void infer_tensor_scatter(InferContext& c) {
   c.at_least(cache[axis], update[axis], "the update may not have more places than the cache");
   if (c.has_input(2)) {
     c.check(c.dtype(2) == DType::int64 && c.rank(2) == 1, "a vector of int64 is expected as write_indices, found {}{}",
-            info(c.dtype(2)).name, to_string(c.shape(2)));
+            info(c.dtype(2)).name, short_text(c.shape(2)));
     c.same(c.shape(2)[0], cache[0], "one write index a sample is expected");
   }
   c.output(0, c.dtype(0), cache);
@@ -325,7 +325,7 @@ void infer_one_hot(InferContext& c) {
   }
   c.at_least(depth, 0, "the depth");
   c.check(c.rank(2) == 1 && !proven_different(c.shape(2)[0], 2), "values [off, on] are expected, found shape {}",
-          to_string(c.shape(2)));
+          short_text(c.shape(2)));
   c.same(c.shape(2)[0], 2, "values [off, on] are expected");
   Shape shape = c.shape(0);
   shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(one_hot_axis(c)), depth);

@@ -101,30 +101,30 @@ void infer_reshape(InferContext& c) {
       continue;
     }
     if (dim.is_constant(-1)) {
-      c.check(!inferred, "the new shape {} holds more than one -1", to_string(*wanted));
+      c.check(!inferred, "the new shape {} holds more than one -1", short_text(*wanted));
       inferred = i;
       shape.push_back(1);
       continue;
     }
     if (dim.is_constant(0) && !zero_is_zero) {
       c.check(i < from.size(), "dim {} of the new shape {} is 0 (copy), but the input has rank {}", i,
-              to_string(*wanted), from.size());
+              short_text(*wanted), from.size());
       dim = from[i];
     }
-    c.check(!proven_less(dim, 0), "the new shape {} holds a negative dim", to_string(*wanted));
+    c.check(!proven_less(dim, 0), "the new shape {} holds a negative dim", short_text(*wanted));
     shape.push_back(dim);
   }
   const Expr total = product(from);
   if (inferred) {
-    c.check(!product(shape).is_constant(0), "the new shape {} holds both -1 and 0", to_string(*wanted));
+    c.check(!product(shape).is_constant(0), "the new shape {} holds both -1 and 0", short_text(*wanted));
     if (zero_is_zero)
       shape[*inferred] = quotient(total, product(shape));
     else
       shape = with_inferred_dim(c, from, std::move(shape), *inferred);
   }
   c.same(total, product(shape),
-         fmt::format("{} of the input {} cannot take the shape {}", counted(total.to_string(), "element"),
-                     to_string(from), to_string(*wanted)));
+         fmt::format("{} of the input {} cannot take the shape {}", counted(short_text(total), "element"),
+                     short_text(from), short_text(*wanted)));
   c.output(0, c.dtype(0), shape);
 }
 

@@ -75,7 +75,7 @@ std::optional<int64_t> known_count(const InferContext& c, const Expr& extent) {
 // ONNX Compress: what stands at the places along the axis for which the condition, which may be shorter, holds.
 void infer_compress(InferContext& c) {
   c.check(c.dtype(1) == DType::boolean && c.rank(1) == 1, "a vector of booleans is expected as condition, found {}{}",
-          info(c.dtype(1)).name, to_string(c.shape(1)));
+          info(c.dtype(1)).name, short_text(c.shape(1)));
   const std::optional<size_t> axis = chosen_axis(c);
   Shape shape = axis ? c.shape(0) : Shape{product(c.shape(0))};
   Expr& along = shape[axis.value_or(0)];

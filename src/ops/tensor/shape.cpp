@@ -58,7 +58,7 @@ DType filling_type(const NodeReader& node) {
 }
 
 void infer_constant_of_shape(InferContext& c) {
-  c.check(c.rank(0) == 1, "input 0 must be a list of dims, found a tensor of shape {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 1, "input 0 must be a list of dims, found a tensor of shape {}", short_text(c.shape(0)));
   const std::vector<Expr> dims = c.needed_elements(0, "dims");
   for (const Expr& dim : dims) c.at_least(dim, 0, "a dim of the output");
   c.output(0, filling_type(c), dims);
@@ -79,7 +79,7 @@ void define_constant_of_shape(DefineContext& c) {
 Expr integer_range_length(const InferContext& c, const Expr& start, const Expr& limit, const Expr& delta) {
   std::optional<int64_t> step = delta.constant();
   c.check(step.has_value(), "input 2 (delta), {}, must be a number that is known when the model is compiled",
-          delta.to_string());
+          short_text(delta));
   c.check(*step != 0, "input 2 (delta) must not be 0");
   return max(*step > 0 ? ceil_div(limit - start, *step) : ceil_div(start - limit, -Expr(*step)), 0);
 }
@@ -99,7 +99,7 @@ std::optional<Expr> range_length(const InferContext& c) {
   std::vector<double> numbers;
   for (size_t i = 0; i < 3; ++i) {
     if (const Tensor* constant = c.constant(i)) {
-      c.check(constant->size() == 1, "input {} must be a scalar, found {}", i, to_string(c.shape(i)));
+      c.check(constant->size() == 1, "input {} must be a scalar, found {}", i, short_text(c.shape(i)));
       numbers.push_back(constant->as_double()[0]);
     }
     if (std::optional<std::vector<Expr>> elements = c.elements(i); elements && elements->size() == 1)
@@ -144,7 +144,7 @@ void define_range(DefineContext& c) {
 // ------------------------------------------------------------------------------------------------------- EyeLike
 
 void infer_eye_like(InferContext& c) {
-  c.check(c.rank(0) == 2, "input 0 must be a matrix, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 2, "input 0 must be a matrix, found {}", short_text(c.shape(0)));
   DType dtype = c.has_attribute("dtype") ? dtype_attribute(c, "dtype", c.integer("dtype"), Types::any) : c.dtype(0);
   c.output(0, dtype, c.shape(0));
 }

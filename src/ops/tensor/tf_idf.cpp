@@ -64,7 +64,7 @@ void infer_tf_idf(InferContext& c) {
   c.check(c.dtype(0) == DType::int32 || c.dtype(0) == DType::int64, "integers are expected, found {}",
           info(c.dtype(0)).name);
   const Shape& x = c.shape(0);
-  c.check(x.size() == 1 || x.size() == 2, "a sequence, or one a row, is expected, found {}", to_string(x));
+  c.check(x.size() == 1 || x.size() == 2, "a sequence, or one a row, is expected, found {}", short_text(x));
   Shape shape = x;
   shape.back() = spec.size;
   c.output(0, DType::float32, shape);

@@ -102,7 +102,7 @@ Value* with_case(ExpandContext& c, Value* x, const std::string& action) {
 // left, one empty string. Attribute 'locale' is ignored: the mapping is Unicode's for all languages.
 void expand_string_normalizer(ExpandContext& c) {
   expect_strings(c, 0);
-  c.check(c.rank(0) == 1 || c.rank(0) == 2, "an input [C] or [1, C] is expected, found {}", to_string(c.shape(0)));
+  c.check(c.rank(0) == 1 || c.rank(0) == 2, "an input [C] or [1, C] is expected, found {}", short_text(c.shape(0)));
   const std::string action = c.text("case_change_action", "NONE");
   c.check(action == "LOWER" || action == "UPPER" || action == "NONE",
           "attribute 'case_change_action' is '{}', none of LOWER, UPPER, NONE", action);

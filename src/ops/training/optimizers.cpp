@@ -32,7 +32,7 @@ void infer_optimizer(InferContext& c) {
     for (size_t part = 1; part < 2 + states; ++part) {
       const Shape& other = c.shape(first_tensor + part * tensors + i);
       c.check(other.size() == x.size(), "input {} has shape {}, and its tensor {}", first_tensor + part * tensors + i,
-              to_string(other), to_string(x));
+              short_text(other), short_text(x));
       for (size_t axis = 0; axis < x.size(); ++axis)
         c.same(other[axis], x[axis], fmt::format("dim {} of input {}", axis, first_tensor + part * tensors + i));
     }

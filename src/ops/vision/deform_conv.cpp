@@ -48,7 +48,7 @@ void check_deform_conv(InferContext& c) {
   const int64_t taps = tap_count(spec) * offset_groups_of(c);
   auto check_places = [&](size_t input, int64_t channels, std::string_view role) {
     const Shape& given = c.shape(input);
-    c.check(given.size() == shape.size(), "the {} must have the input's rank, found {}", role, to_string(given));
+    c.check(given.size() == shape.size(), "the {} must have the input's rank, found {}", role, short_text(given));
     for (size_t i = 0; i < shape.size(); ++i)
       c.same(given[i], i == 1 ? Expr(channels) : shape[i], fmt::format("dim {} of the {}", i, role));
   };

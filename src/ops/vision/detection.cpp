@@ -47,8 +47,8 @@ void infer_roi_align(InferContext& c) {
   expect_type(c, 1, Types::floating);
   const Shape &x = c.shape(0), &rois = c.shape(1), &images = c.shape(2);
   c.check(x.size() == 4 && rois.size() == 2 && images.size() == 1,
-          "a map [N, C, H, W], boxes [R, 4] and images [R] are expected, found {}, {} and {}", to_string(x),
-          to_string(rois), to_string(images));
+          "a map [N, C, H, W], boxes [R, 4] and images [R] are expected, found {}, {} and {}", short_text(x),
+          short_text(rois), short_text(images));
   c.check(c.dtype(2) == DType::int64, "images of int64 are expected, found {}", info(c.dtype(2)).name);
   c.same(rois[1], 4, "the coordinates of a box");
   const Shape shape{c.same(rois[0], images[0], "the boxes and their images"), x[1], spec.height, spec.width};
@@ -149,7 +149,7 @@ void define_roi_align(DefineContext& c) {
 void infer_box_corners(InferContext& c) {
   expect_type(c, 0, Types::floating);
   const Shape& boxes = c.shape(0);
-  c.check(boxes.size() == 3, "boxes [images, boxes, 4] are expected, found {}", to_string(boxes));
+  c.check(boxes.size() == 3, "boxes [images, boxes, 4] are expected, found {}", short_text(boxes));
   c.same(boxes[2], 4, "the coordinates of a box");
   const int64_t form = c.integer("center_point_box");
   c.check(form == 0 || form == 1, "attribute 'center_point_box' must be 0 or 1, found {}", form);
@@ -228,7 +228,7 @@ void define_chosen_boxes(DefineContext& c) {
 void expand_non_max_suppression(ExpandContext& c) {
   Value *const boxes = c.in(0), *const scores = c.in(1);
   for (size_t i : {0, 1}) expect_type(c, i, Types::floating);
-  c.check(c.rank(1) == 3, "scores [images, classes, boxes] are expected, found {}", to_string(c.shape(1)));
+  c.check(c.rank(1) == 3, "scores [images, classes, boxes] are expected, found {}", short_text(c.shape(1)));
   Value* const corners =
       c.add_row(internal_domain, "BoxCorners", {boxes}, 1, {{"center_point_box", c.integer("center_point_box", 0)}})[0];
   Value* const lowest = c.number(c.dtype(1), -std::numeric_limits<double>::infinity());

@@ -51,8 +51,8 @@ void infer_grid_sample(InferContext& c) {
   expect_type(c, 1, Types::floating);
   c.check(spec.mode == Mode::nearest || c.dtype(0) != DType::boolean, "booleans have no mode but nearest");
   c.check(x.size() >= 3 && grid.size() == x.size(),
-          "an input [batch, channels, space] and a grid of its rank are expected, found {} and {}", to_string(x),
-          to_string(grid));
+          "an input [batch, channels, space] and a grid of its rank are expected, found {} and {}", short_text(x),
+          short_text(grid));
   Shape shape{c.same(x[0], grid[0], "the batch of the input and of the grid"), x[1]};
   shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
   const auto axes = static_cast<int64_t>(x.size()) - 2;
@@ -156,7 +156,7 @@ void infer_affine_grid(InferContext& c) {
   const std::vector<Expr> size = c.needed_elements(1, "size");
   const Shape& theta = c.shape(0);
   c.check(size.size() >= 3, "a size [batch, channels, space] is expected, found {}", counted(size.size(), "value"));
-  c.check(theta.size() == 3, "theta must have rank 3, found {}", to_string(theta));
+  c.check(theta.size() == 3, "theta must have rank 3, found {}", short_text(theta));
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   c.same(theta[1], axes, "dim 1 of theta and the number of spatial axes");
   c.same(theta[2], axes + 1, "dim 2 of theta and the number of spatial axes plus 1");

@@ -27,7 +27,7 @@ void infer_max_roi_pool(InferContext& c) {
   expect_one_type(c, Types::floating);
   const Shape &x = c.shape(0), &rois = c.shape(1);
   c.check(x.size() == 4 && rois.size() == 2, "a map [N, C, H, W] and boxes [R, 5] are expected, found {} and {}",
-          to_string(x), to_string(rois));
+          short_text(x), short_text(rois));
   c.same(rois[1], 5, "the image and the coordinates of a box");
   const Shape shape{rois[0], x[1], spec.height, spec.width};
   for (size_t i : {0, 2, 3}) c.not_empty(x[i], product(shape), "a map that is pooled must have elements");

@@ -14,7 +14,7 @@ namespace {
 // 9, 11, 22).
 Shape pooled_shape(const NodeReader& c) {
   const Shape& x = c.shape(0);
-  c.check(x.size() >= 3, "an input [batch, channels, space] is expected, found {}", to_string(x));
+  c.check(x.size() >= 3, "an input [batch, channels, space] is expected, found {}", short_text(x));
   const size_t axes = x.size() - 2;
   c.check(c.has_attribute("kernel_shape"), "attribute 'kernel_shape' is missing");
   const std::vector<int64_t> kernel = per_axis(c, "kernel_shape", axes, 1, 1);
@@ -28,8 +28,8 @@ Shape pooled_shape(const NodeReader& c) {
 void infer_max_unpool(InferContext& c) {
   const Shape &x = c.shape(0), &indices = c.shape(1);
   c.check(c.dtype(1) == DType::int64, "indices of int64 are expected, found {}", info(c.dtype(1)).name);
-  c.check(indices.size() == x.size(), "indices of the input's shape are expected, found {} for {}", to_string(indices),
-          to_string(x));
+  c.check(indices.size() == x.size(), "indices of the input's shape are expected, found {} for {}", short_text(indices),
+          short_text(x));
   for (size_t i = 0; i < x.size(); ++i) c.same(indices[i], x[i], fmt::format("dim {} of the indices and the input", i));
   Shape shape = pooled_shape(c);
   for (size_t i = 2; i < shape.size(); ++i) c.at_least(shape[i], 0, "a dim that the pads leave");
@@ -95,7 +95,7 @@ void infer_col2im(InferContext& c) {
   expect_type(c, 0, Types::numeric);
   const Columns columns = resolve_columns(c, c.needed_elements(1, "image_shape"), c.needed_elements(2, "block_shape"));
   const Shape& x = c.shape(0);
-  c.check(x.size() == 3, "an input [batch, channels * block, columns] is expected, found {}", to_string(x));
+  c.check(x.size() == 3, "an input [batch, channels * block, columns] is expected, found {}", short_text(x));
   for (size_t i = 0; i < columns.axes.size(); ++i) {
     c.at_least(columns.image[i], 0, "a dim of image_shape");
     c.at_least(columns.block[i], 1, "a dim of block_shape");

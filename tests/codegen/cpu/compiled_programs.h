@@ -9,13 +9,15 @@
 #include <cstring>
 
 #include "codegen/cpu/cpu_target.h"
+#include "codegen/model/emit.h"
 #include "ir/interpreter/interpreter.h"
 #include "onnxc.h"
 #include "onnxc_run/session.h"
 #include "passes/program/take_nests.h"
 #include "support/diagnostics.h"
 #include "support/temporary_folder.h"
-#include "toolchain/model_source.h"
+#include "toolchain/march.h"
+#include "toolchain/toolchain.h"
 
 namespace onnxc {
 
@@ -50,10 +52,10 @@ inline void append_program(Program& to, const Program& from) {
 class CompiledModel {
  public:
   explicit CompiledModel(Program program) {
-    const CpuMachine architecture = resolve_march("native");
+    const CpuMachine machine = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
-    take_nests(program, cpu_target(architecture));
-    build_shared_object(emit_model(program, {architecture, "test", "test"}), {architecture}, path);
+    take_nests(program, cpu_target(machine));
+    build_shared_object(emit_model(program, {machine, "test", "test", {}}), {machine}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");
     api_ = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"))(ONNXC_ABI_VERSION);

@@ -14,7 +14,7 @@
 #include "support/safe_file.h"
 #include "support/temporary_folder.h"
 #include "toolchain/build_commands.h"
-#include "toolchain/toolchain.h"
+#include "toolchain/march.h"
 
 namespace onnxc {
 namespace {

@@ -1,4 +1,4 @@
-// A program is planned for the GPU that it is compiled for, the first that is named.
+// A program is planned for the card that it is compiled for.
 #include "codegen/hip/hip_target.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +10,7 @@
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/emit.h"
 #include "codegen/hip/gemm/gemm_choice.h"
+#include "machine/gpu_machines.h"
 #include "passes/graph_text.h"
 #include "passes/lowering/lower.h"
 
@@ -28,22 +29,21 @@ struct Planned {
   std::string kernel, host, device;
 };
 
-Planned planned_for(const std::vector<std::string>& gpus) {
-  const Target target = hip_target(kernels::Products::float32, gpus);
+Planned planned_for(const machine::GpuMachine& gpu) {
+  const Target target = hip_target(kernels::Products::float32, gpu);
   const auto graph = read_shaped_graph(convolution);
   const Program program = lower(*graph, choose_kernels(*graph, target));
   Planned planned;
   for (const Step& step : program.steps)
     if (const auto* call = std::get_if<KernelCall>(&step.work)) planned.kernel = call->spec->describe();
-  const EmittedDevice emitted =
-      emit_hip(program, {std::get<machine::GpuMachine>(target.machine), gpus, "hash", "options", {}});
+  const EmittedDevice emitted = emit_hip(program, {gpu, "hash", "options", {}});
   planned.host = emitted.host;
   planned.device = emitted.source;
   return planned;
 }
 
 TEST(HipTarget, EachGpuHasAPlanOfItsOwnRow) {
-  const Planned large = planned_for({"gfx942"}), small = planned_for({"gfx1100"});
+  const Planned large = planned_for(machine::gfx942), small = planned_for(machine::gfx1100);
   EXPECT_EQ(large.kernel, "conv 3x3x3 256->256 float32 tile 64x64 split");
   EXPECT_EQ(small.kernel, "conv 3x3x3 256->256 float32 tile 64x256 split");
   EXPECT_THAT(large.device, HasSubstr("Products::float32, {64, 64}"));
@@ -51,19 +51,34 @@ TEST(HipTarget, EachGpuHasAPlanOfItsOwnRow) {
 }
 
 TEST(HipTarget, TheHostFileLaunchesByTheRowOfThePlan) {
-  for (const char* gpu : {"gfx942", "gfx90a", "gfx1100"})
-    EXPECT_THAT(planned_for({gpu}).host,
-                HasSubstr(std::string("constexpr machine::GpuMachine planned_gpu = machine::") + gpu + ";"));
+  for (const machine::GpuMachine& gpu : machine::gpu_machines)
+    EXPECT_THAT(planned_for(gpu).host,
+                HasSubstr("constexpr machine::GpuMachine planned_gpu = machine::" + identifier(gpu) + ";"));
 }
 
-TEST(HipTarget, TheFirstOfSeveralGpusIsPlannedFor) {
-  EXPECT_EQ(planned_for({"gfx942", "gfx1100"}).kernel, planned_for({"gfx942"}).kernel);
-  EXPECT_EQ(planned_for({"gfx1100", "gfx942"}).kernel, planned_for({"gfx1100"}).kernel);
+// 540 blocks are many for 38 compute units.
+TEST(HipTarget, APartitionHasAPlanOfItsOwn) {
+  EXPECT_NE(planned_for(machine::mi300x_cpx).kernel, planned_for(machine::mi300x).kernel);
+}
+
+TEST(HipTarget, ProgramsForSeveralCardsShareEqualWeights) {
+  const auto graph = read_shaped_graph(convolution);
+  std::vector<EmittedDevice> devices;
+  for (const machine::GpuMachine& gpu : {machine::mi300x, machine::mi300a, machine::rx7900xtx}) {
+    const Program program = lower(*graph, choose_kernels(*graph, hip_target(kernels::Products::float32, gpu)));
+    devices.push_back(emit_hip(program, {gpu, "hash", "options", {}, devices}));
+  }
+  EXPECT_TRUE(devices[0].has_own_weights);
+  EXPECT_FALSE(devices[1].has_own_weights);
+  EXPECT_EQ(devices[1].weights_symbol, devices[0].weights_symbol);
+  EXPECT_EQ(devices[1].program, "device_program1");
+  EXPECT_THAT(devices[1].host, HasSubstr("namespace hip1 {"));
+  EXPECT_THAT(devices[2].host, HasSubstr("namespace hip2 {"));
 }
 
 TEST(HipTarget, AWideGpuIsKeptBusyByMoreResults) {
-  EXPECT_EQ(hip_target(kernels::Products::float32, {"gfx942"}).parallel_results, 16 * 304);
-  EXPECT_EQ(hip_target(kernels::Products::float32, {"gfx1100"}).parallel_results, 16 * 96);
+  EXPECT_EQ(hip_target(kernels::Products::float32, machine::gfx942).parallel_results, 16 * 304);
+  EXPECT_EQ(hip_target(kernels::Products::float32, machine::gfx1100).parallel_results, 16 * 96);
 }
 
 // One node: the offer that is taken, and the call that it becomes.
@@ -73,8 +88,8 @@ struct Lowered {
   Program program;
 };
 
-Lowered lowered(const std::string& model, const std::string& gpu) {
-  const Target target = hip_target(kernels::Products::float32, {gpu});
+Lowered lowered(const std::string& model, const machine::GpuMachine& gpu) {
+  const Target target = hip_target(kernels::Products::float32, gpu);
   const auto graph = read_shaped_graph(model);
   const KernelChoices choices = choose_kernels(*graph, target);
   EXPECT_EQ(choices.cost_unit, "microseconds");
@@ -128,20 +143,20 @@ const std::map<std::string, std::string> models = {
 
 TEST(HipTarget, TheOfferThatIsTakenIsWhatIsEmitted) {
   for (const auto& [name, model] : models)
-    for (const char* gpu : {"gfx942", "gfx1100"}) {
+    for (const machine::GpuMachine& gpu : {machine::gfx942, machine::gfx1100}) {
       const Lowered made = lowered(model, gpu);
       ASSERT_NE(made.call.spec, nullptr) << name;
-      EXPECT_EQ(made.offer.kernel, made.call.spec->describe()) << name << " on " << gpu;
-      EXPECT_DOUBLE_EQ(made.offer.cost.value(), expected_microseconds(made)) << name << " on " << gpu;
-      EXPECT_GT(made.offer.cost.value(), 0) << name << " on " << gpu;
+      EXPECT_EQ(made.offer.kernel, made.call.spec->describe()) << name << " on " << gpu.name;
+      EXPECT_DOUBLE_EQ(made.offer.cost.value(), expected_microseconds(made)) << name << " on " << gpu.name;
+      EXPECT_GT(made.offer.cost.value(), 0) << name << " on " << gpu.name;
     }
 }
 
 TEST(HipTarget, AnOfferIsPlannedForTheLayoutOfItsInput) {
-  EXPECT_NE(lowered(models.at("instances in chunks"), "gfx942").offer.cost,
-            lowered(models.at("instances in blocks"), "gfx942").offer.cost);
-  const Lowered of_rows = lowered(models.at("of rows"), "gfx942"),
-                of_blocks = lowered(models.at("of blocks"), "gfx942");
+  EXPECT_NE(lowered(models.at("instances in chunks"), machine::gfx942).offer.cost,
+            lowered(models.at("instances in blocks"), machine::gfx942).offer.cost);
+  const Lowered of_rows = lowered(models.at("of rows"), machine::gfx942),
+                of_blocks = lowered(models.at("of blocks"), machine::gfx942);
   EXPECT_EQ(of_rows.offer.needs, LayoutDemand::rows);
   EXPECT_EQ(of_blocks.offer.needs, LayoutDemand::blocks);
   EXPECT_THAT(spec_of<HipKernelSpec>(of_rows.call)->function(of_rows.call, of_rows.program), HasSubstr("planar, 1,"));
@@ -151,15 +166,15 @@ TEST(HipTarget, AnOfferIsPlannedForTheLayoutOfItsInput) {
 
 TEST(HipTarget, SizesThatOnlyARunKnowsAreCostedAsIsUsual) {
   const Lowered free = lowered(R"((float[N, 32, D, 64, 64] x) => (y) <float[32, 32, 3, 3, 3] w> { y = Conv (x, w) })",
-                               "gfx942"),
+                               machine::gfx942),
                 usual = lowered(R"((float[1, 32, 64, 64, 64] x) => (y) <float[32, 32, 3, 3, 3] w> { y = Conv (x, w) })",
-                                "gfx942");
+                                machine::gfx942);
   EXPECT_DOUBLE_EQ(free.offer.cost.value(), usual.offer.cost.value());
   EXPECT_FALSE(spec_of<HipKernelSpec>(free.call)->figures().expected.has_value());
 }
 
 TEST(HipTarget, ACostThatCannotBeComputedIsUnknown) {
-  const Target target = hip_target(kernels::Products::float32, {"gfx942"});
+  const Target target = hip_target(kernels::Products::float32, machine::gfx942);
   const auto graph = read_shaped_graph("(float[N, 1152921504606846976] x) => (y) { y = Softmax <axis = 1> (x) }");
   const KernelChoices choices = choose_kernels(*graph, target);
   EXPECT_FALSE(choices.chosen(*graph->nodes().front())->cost.has_value());

@@ -20,8 +20,9 @@ from onnxc import abi, library
 from onnxc.errors import RunError
 from onnxc.session import InferenceSession
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import HIP_OPTIONS, REPOSITORY, Hip, compile_kernels
 from tests.ops.case import random
+from tools.commands import REPOSITORY
+from tools.simulated_gpu.hip import HIP_OPTIONS, Hip, compile_kernels
 
 MODEL = """<ir_version: 9, opset_import: ["" : 18]>
 model (float[N, 4, 6, 6] x) => (y) {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gfx942sim import hip_host
-from tests.gfx942sim.hip_host import Hip
+from tools.simulated_gpu import hip as simulated
+from tools.simulated_gpu.hip import Hip
 
 
 @pytest.fixture
@@ -15,5 +15,5 @@ def hip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hip:
 
     The device is never destroyed, so each keeps the addresses that it reserved: 1 TiB of the process's 128.
     """
-    monkeypatch.setattr(hip_host, "LIBRARY", Path(shutil.copy(hip_host.LIBRARY, tmp_path / "libamdhip64.so")))
+    monkeypatch.setattr(simulated, "LIBRARY", Path(shutil.copy(simulated.LIBRARY, tmp_path / "libamdhip64.so")))
     return Hip()

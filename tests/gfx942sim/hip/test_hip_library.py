@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HIP_OPTIONS, Hip, HipError, compile_kernels
+from tools.simulated_gpu.hip import DEVICE_TO_HOST, HIP_OPTIONS, Hip, HipError, compile_kernels
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, NO_BINARY, NOT_FOUND, LAUNCH_FAILURE = 1, 2, 9, 209, 500, 719
 

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from tests.gfx942sim.hip_host import Hip, HipError
+from tools.simulated_gpu.hip import Hip, HipError
 
 COMPUTE_UNITS, OUT_OF_MEMORY = 63, 2
 GIB = 1 << 30

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.gfx942sim.hip_host import DEVICE_TO_HOST, HIP_OPTIONS, HOST_TO_DEVICE, Hip, HipError, compile_kernels
+from tools.simulated_gpu.hip import DEVICE_TO_HOST, HIP_OPTIONS, HOST_TO_DEVICE, Hip, HipError, compile_kernels
 
 INVALID_VALUE, INVALID_DEVICE, INVALID_HANDLE, NOT_READY, LAUNCH_FAILURE = 1, 101, 400, 600, 719
 BLOCKING, NON_BLOCKING = 0, 1

@@ -198,6 +198,9 @@ TEST_F(ExprTest, SubstituteAndEvaluate) {
   EXPECT_EQ(constant_dims({1, D}), std::nullopt);
   EXPECT_EQ(to_string(Shape{1, D, 2 * D + 1}), "[1, D, 2*D + 1]");
   EXPECT_EQ(to_string(Shape{}), "[]");
+  EXPECT_EQ(short_text(Shape{1, D, 2 * D + 1}), "[1, D, 2*D + 1]");
+  const Expr long_name = Symbol::dim(std::string(130, 'N'));
+  EXPECT_EQ(short_text(Shape{D, long_name}), "[D, " + std::string(120, 'N') + "...]");
 }
 
 TEST_F(ExprTest, Errors) {

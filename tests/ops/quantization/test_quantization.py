@@ -63,6 +63,8 @@ def quantize_cases() -> list[Case]:
         case("QuantizeLinear", x, constant([0.37]), constant([3], np.uint8), opset=13, name="vectors of one"),
         case("QuantizeLinear", x, np.array(0.37, np.float32), np.array(3, np.uint8), opset=13, name="computed scale"),
         case("QuantizeLinear", x, scales(4).values, integers(4), opset=13, name="computed scales"),
+        case("QuantizeLinear", np.array(12.3, np.float32), np.array([0.37], np.float32), np.array([3], np.uint8),
+             opset=13, name="a scalar by computed vectors of one"),
         case("QuantizeLinear", x, constant(0.37), opset=21, name="output_dtype", output_dtype=3),
         case("QuantizeLinear", random(4, 3, dtype=np.int32), constant(0.7), constant(3, np.uint8), opset=13,
              name="int32"),
@@ -181,6 +183,14 @@ def dequantize_cases() -> list[Case]:
         case("DequantizeLinear", x, constant(0.37), opset=13, name="no zero point", tolerance=0.0),
         case("DequantizeLinear", x, constant([0.37]), constant([3], np.uint8), opset=13, name="vectors of one"),
         case("DequantizeLinear", x, np.array(0.37, np.float32), np.array(3, np.uint8), opset=13, name="computed scale"),
+        case(
+            "DequantizeLinear",
+            np.array(200, np.uint8),
+            np.array([0.37], np.float32),
+            np.array([3], np.uint8),
+            opset=13,
+            name="a scalar by computed vectors of one",
+        ),
         case("DequantizeLinear", random(3, 4, dtype=np.int32) * 10**7, constant(0.37), opset=13, name="int32"),
     ]
     for block in (2, 3, 5):

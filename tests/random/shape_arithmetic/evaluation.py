@@ -41,6 +41,8 @@ EXACT_FOR_INTEGERS = {
     "CumSum", "Einsum", "Gemm", "MatMul", "Mean", "Pow", "ReduceL1", "ReduceL2", "ReduceMean", "ReduceProd",
     "ReduceSum", "ReduceSumSquare", "Sum",
 }  # fmt: skip
+# Each result is a sum of the whole signal by factors that are rounded themselves.
+FOURIER = {"DFT", "STFT"}
 # The operators that a product may be fused with, so that it is not rounded on the way (-ffp-contract=on).
 FUSES_PRODUCTS = {"Add", "Sub", "Sum", "Mean"}
 # In float16 results that are not stored may stay in float32, so that even one operation has an error.
@@ -237,6 +239,8 @@ def own_error(node: onnx.NodeProto, inputs: Mapping[str, Value], given: Sequence
         return np.zeros(result.shape)
     if node.op_type in EXACT_FOR_INTEGERS and all(is_integral(each) for each in [*given, result]):
         return np.zeros(result.shape)
+    if node.op_type in FOURIER:
+        largest = float(np.abs(given[0].astype(np.float64)).sum())
     if node.op_type in IN_FLOAT32:
         epsilon = max(epsilon, float(np.finfo(np.float32).eps))
     return ROUNDINGS[result.dtype] * epsilon * np.maximum(magnitude, max(1.0, largest))

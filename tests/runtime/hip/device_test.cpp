@@ -543,6 +543,15 @@ TEST_F(Device, TakesTheCodeOfItsArchitecture) {
   }
 }
 
+// The double of HIP refuses the code of another card.
+TEST_F(Device, TakesTheProgramOfTheNearestCard) {
+  for (const int compute_units : {304, 228, 80, 38, 20}) {
+    hip.reset(-1, "gfx942:sramecc+:xnack-", compute_units);
+    ASSERT_EQ(create(), ONNXC_OK) << compute_units << ": " << error;
+    destroy();
+  }
+}
+
 TEST_F(Device, RefusesAGpuThatIsNotThere) {
   hip.reset(-1);
   EXPECT_EQ(create(0, 3), ONNXC_UNSUPPORTED_DEVICE);

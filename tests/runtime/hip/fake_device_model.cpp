@@ -60,26 +60,30 @@ const StepDescription device_steps[] = {
     on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
-const DeviceCode device_codes[] = {{"gfx1100", reinterpret_cast<const unsigned char*>("narrow code")},
-                                   {"gfx950", reinterpret_cast<const unsigned char*>("newer code")},
-                                   {"gfx942", reinterpret_cast<const unsigned char*>("code")}};
-const DeviceProgram device_program = {
-    .codes = device_codes,
-    .code_count = 3,
-    .kernels = kernels,
-    .kernel_count = 2,
-    .sizes = sizes,
-    .buffer_count = 5,
-    .buffers = buffers,
-    .step_count = 2,
-    .steps = device_steps,
-    .weights = reinterpret_cast<const unsigned char*>(weights),
-    .weights_size = sizeof weights,
-    .backend = &hip_backend,
-};
+DeviceProgram planned_for(const char* architecture, int32_t compute_units, const unsigned char* code) {
+  return {
+      .architecture = architecture,
+      .compute_units = compute_units,
+      .code_object = code,
+      .kernels = kernels,
+      .kernel_count = 2,
+      .sizes = sizes,
+      .buffer_count = 5,
+      .buffers = buffers,
+      .step_count = 2,
+      .steps = device_steps,
+      .weights = reinterpret_cast<const unsigned char*>(weights),
+      .weights_size = sizeof weights,
+  };
+}
+const DeviceProgram narrow = planned_for("gfx1100", 96, reinterpret_cast<const unsigned char*>("narrow code"));
+const DeviceProgram newer = planned_for("gfx950", 256, reinterpret_cast<const unsigned char*>("newer code"));
+const DeviceProgram part = planned_for("gfx942", 38, reinterpret_cast<const unsigned char*>("code of a part"));
+const DeviceProgram whole = planned_for("gfx942", 304, reinterpret_cast<const unsigned char*>("code"));
+const DeviceProgram* const device_programs[] = {&narrow, &newer, &part, &whole};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = nullptr,
     .sizes = sizes,
     .buffer_count = 5,
@@ -108,7 +112,9 @@ extern const ModelDescription model = {
     .cpu_program_count = 1,
     .weights = reinterpret_cast<const unsigned char*>(weights),
     .weights_size = sizeof weights,
-    .device_program = &device_program,
+    .device_programs = device_programs,
+    .device_program_count = 4,
+    .device_backend = &hip_backend,
 };
 
 }  // namespace onnxc::runtime

@@ -17,6 +17,7 @@ using onnxc::FakeArguments;
 
 constexpr int invalid_value = 1, out_of_memory = 2, illegal_state = 401, no_such_kernel = 500, launch_failure = 719,
               not_while_capturing = 900, capture_spoilt = 901;
+constexpr int multiprocessor_count = 63;  // hipDeviceAttributeMultiprocessorCount
 
 int calls = 0, fail_at = -1, alive = 0, last_error = 0;
 bool is_lost = false;
@@ -30,6 +31,7 @@ std::string name_of(const void* stream) {
   return stream == nullptr ? "null" : stream == &own_streams ? "own" : "callers";
 }
 std::string architecture = "gfx942:sramecc+:xnack-";
+int compute_units = 304;
 std::string failed_call;
 
 using Kernel = void (*)(const FakeArguments&);
@@ -101,10 +103,11 @@ const std::map<std::string, Kernel> kernels = {
 extern "C" {
 
 // For the test.
-void fake_hip_reset(int call_that_fails, const char* gpu) {
+void fake_hip_reset(int call_that_fails, const char* gpu, int units) {
   calls = 0;
   fail_at = call_that_fails;
   architecture = gpu;
+  compute_units = units;
   failed_call.clear();
   used_devices = 0;
   history.clear();
@@ -136,6 +139,11 @@ int hipSetDevice(int device) {
   current_device = device;
   return 0;
 }
+int hipDeviceGetAttribute(int* value, int attribute, int) {
+  if (attribute != multiprocessor_count) return invalid_value;
+  *value = compute_units;
+  return 0;
+}
 int hipGetDevicePropertiesR0600(void* properties, int) {
   memset(properties, 0, 1472);
   strcpy(static_cast<char*>(properties), "gfx is a name like any other");
@@ -150,6 +158,7 @@ int hipModuleLoadData(void** module, const void* code) {
   if (const int error = enter_outside("hipModuleLoadData")) return error;
   const char* own_code = architecture.starts_with("gfx950")    ? "newer code"
                          : architecture.starts_with("gfx1100") ? "narrow code"
+                         : compute_units < 100                 ? "code of a part"
                                                                : "code";
   if (strcmp(static_cast<const char*>(code), own_code) != 0) return invalid_value;
   *module = &alive;

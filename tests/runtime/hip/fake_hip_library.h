@@ -24,8 +24,8 @@ class FakeHip {
   FakeHip& operator=(const FakeHip&) = delete;
 
   // Fails the call of that number from now on; -1: none.
-  void reset(int call_that_fails, const char* gpu = "gfx942:sramecc+:xnack-") {
-    symbol<void (*)(int, const char*)>("fake_hip_reset")(call_that_fails, gpu);
+  void reset(int call_that_fails, const char* gpu = "gfx942:sramecc+:xnack-", int compute_units = 304) {
+    symbol<void (*)(int, const char*, int)>("fake_hip_reset")(call_that_fails, gpu, compute_units);
   }
   // As a failing call of the caller's own does.
   void leave_an_error_behind() {

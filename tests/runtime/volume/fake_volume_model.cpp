@@ -1,7 +1,7 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W]; y's first channel is x and its
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
+#include "base/model.h"
 #include "hip/backend.h"
-#include "host/model.h"
 #include "runtime/hip/fake_kernels.h"
 #include "runtime/hip/gpu_steps.h"
 
@@ -58,7 +58,7 @@ const BufferDescription buffers[] = {
 const char* const cpu_features[] = {"sse2", nullptr};
 
 const CpuProgram program = {
-    .level = "x86-64",
+    .march = "x86-64",
     .features = cpu_features,
     .sizes = sizes,
     .buffer_count = 3,
@@ -84,10 +84,10 @@ int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_byte
 }
 const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", {}, nullptr, nullptr, 0, nullptr}, launch)};
 const char* const kernels[] = {"difference_of_windows"};
-const DeviceCode device_codes[] = {{"gfx942", reinterpret_cast<const unsigned char*>("code")}};
 const DeviceProgram device_program = {
-    .codes = device_codes,
-    .code_count = 1,
+    .architecture = "gfx942",
+    .compute_units = 304,
+    .code_object = reinterpret_cast<const unsigned char*>("code"),
     .kernels = kernels,
     .kernel_count = 1,
     .sizes = device_sizes,
@@ -97,8 +97,8 @@ const DeviceProgram device_program = {
     .steps = device_steps,
     .weights = nullptr,
     .weights_size = 0,
-    .backend = &hip_backend,
 };
+const DeviceProgram* const device_programs[] = {&device_program};
 
 }  // namespace
 
@@ -119,7 +119,9 @@ extern const ModelDescription model = {
     .cpu_program_count = 1,
     .weights = nullptr,
     .weights_size = 0,
-    .device_program = &device_program,
+    .device_programs = device_programs,
+    .device_program_count = 1,
+    .device_backend = &hip_backend,
 };
 
 }  // namespace onnxc::runtime

@@ -60,10 +60,16 @@ TEST(CommandLine, SaysWhatIsAskedOrRefuses) {
   EXPECT_EQ(std::get<int>(parse({"--version"})), 0);
   testing::internal::GetCapturedStdout();
   EXPECT_THROW(parse({}), UsageError);
-  EXPECT_THROW(parse({"m.so", "--threads", "0"}), UsageError);
+  EXPECT_THROW(parse({"m.so", "--threads", "-2"}), UsageError);
+  EXPECT_THROW(parse({"m.so", "--threads", "1025"}), UsageError);
   EXPECT_THROW(parse({"m.so", "--no-such-option"}), UsageError);
   EXPECT_THROW(parse({"m.so", "--device", "cuda"}), UsageError);
   EXPECT_THROW(parse({"m.so", "folder", "--random", "1"}), UsageError);
+}
+
+TEST(CommandLine, LeavesThreadsToTheMachineAsPythonDoes) {
+  for (const char* text : {"0", "-1"})
+    EXPECT_EQ(std::get<RunOptions>(parse({"m.so", "--random", "0", "--threads", text})).threads, 0) << text;
 }
 
 TEST(CommandLine, ReadsEverything) {

@@ -291,68 +291,82 @@ bool set_sdwa(SubDwordSelection& sdwa, std::string_view name, std::string_view v
   return true;
 }
 
+struct Modifier {
+  std::string_view name;
+  void (*set)(Instruction&, std::string_view value);
+};
+
+void ignore_modifier(Instruction& /*instruction*/, std::string_view /*value*/) {}
+
+template <auto member>
+void set_flag(Instruction& instruction, std::string_view /*value*/) {
+  instruction.*member = true;
+}
+
+template <auto member>
+void set_integer(Instruction& instruction, std::string_view value) {
+  instruction.*member = static_cast<int>(require_integer(value));
+}
+
+template <auto member>
+void set_bits(Instruction& instruction, std::string_view value) {
+  instruction.*member = bit_list(value);
+}
+
+void set_offset(Instruction& instruction, std::string_view value) {
+  if (value.starts_with("swizzle("))
+    set_swizzle(instruction, value.substr(8, value.size() - 9));
+  else
+    instruction.offset = require_integer(value);
+}
+
+constexpr Modifier modifiers[] = {
+    // Caching hints and priorities change no result, and nothing of gfx942's compute kernels counts in expcnt.
+    {"nt", ignore_modifier},
+    {"gds", ignore_modifier},
+    {"expcnt", ignore_modifier},
+    {"clamp", set_flag<&Instruction::clamp>},
+    {"mul", [](Instruction& instruction,
+               std::string_view value) { instruction.output_scale = static_cast<float>(require_integer(value)); }},
+    {"div",
+     [](Instruction& instruction, std::string_view value) {
+       instruction.output_scale = 1.0F / static_cast<float>(require_integer(value));
+     }},
+    {"op_sel", set_bits<&Instruction::op_sel>},
+    {"op_sel_hi", set_bits<&Instruction::op_sel_hi>},
+    {"neg", set_bits<&Instruction::neg_lo>},
+    {"neg_lo", set_bits<&Instruction::neg_lo>},
+    {"neg_hi", set_bits<&Instruction::neg_hi>},
+    {"offset", set_offset},
+    {"offset0", set_integer<&Instruction::offset0>},
+    {"offset1", set_integer<&Instruction::offset1>},
+    {"sc0", set_flag<&Instruction::sc0>},
+    {"sc1", set_flag<&Instruction::sc1>},
+    {"offen", set_flag<&Instruction::offset_enabled>},
+    {"idxen", set_flag<&Instruction::index_enabled>},
+    {"lds", set_flag<&Instruction::to_lds>},
+    {"vmcnt", set_integer<&Instruction::vmcnt>},
+    {"lgkmcnt", set_integer<&Instruction::lgkmcnt>},
+    {"cbsz", set_integer<&Instruction::cbsz>},
+    {"abid", set_integer<&Instruction::abid>},
+    {"blgp", set_integer<&Instruction::blgp>},
+    {"gpr_idx",
+     [](Instruction& instruction, std::string_view value) { instruction.indexed_operands = indexed_operands(value); }},
+    {"hwreg", set_hardware_register},
+};
+
 // "name:value", "name(value)" and "name".
 void set_modifier(Instruction& instruction, std::string_view text) {
-  size_t end = text.find_first_of(":(");
-  std::string_view name = text.substr(0, end);
+  const size_t end = text.find_first_of(":(");
+  const std::string_view name = text.substr(0, end);
   std::string_view value;
   if (end != std::string_view::npos) {
     value = text.substr(end + 1);
     if (text[end] == '(') value.remove_suffix(1);
   }
-  // Caching hints and priorities change no result.
-  static constexpr std::string_view without_effect[] = {"nt", "gds"};
-  for (std::string_view ignored : without_effect)
-    if (name == ignored) return;
-  auto integer = [&] { return static_cast<int>(require_integer(value)); };
-  if (name == "clamp")
-    instruction.clamp = true;
-  else if (name == "mul")
-    instruction.output_scale = static_cast<float>(integer());
-  else if (name == "div")
-    instruction.output_scale = 1.0F / static_cast<float>(integer());
-  else if (name == "op_sel")
-    instruction.op_sel = bit_list(value);
-  else if (name == "op_sel_hi")
-    instruction.op_sel_hi = bit_list(value);
-  else if (name == "neg_lo" || name == "neg")
-    instruction.neg_lo = bit_list(value);
-  else if (name == "neg_hi")
-    instruction.neg_hi = bit_list(value);
-  else if (name == "offset" && value.starts_with("swizzle("))
-    set_swizzle(instruction, value.substr(8, value.size() - 9));
-  else if (name == "offset")
-    instruction.offset = require_integer(value);
-  else if (name == "offset0")
-    instruction.offset0 = integer();
-  else if (name == "offset1")
-    instruction.offset1 = integer();
-  else if (name == "sc0")
-    instruction.sc0 = true;
-  else if (name == "sc1")
-    instruction.sc1 = true;
-  else if (name == "offen")
-    instruction.offset_enabled = true;
-  else if (name == "idxen")
-    instruction.index_enabled = true;
-  else if (name == "lds")
-    instruction.to_lds = true;
-  else if (name == "vmcnt")
-    instruction.vmcnt = integer();
-  else if (name == "lgkmcnt")
-    instruction.lgkmcnt = integer();
-  else if (name == "expcnt")
-    return;  // nothing of gfx942's compute kernels counts there
-  else if (name == "cbsz")
-    instruction.cbsz = integer();
-  else if (name == "abid")
-    instruction.abid = integer();
-  else if (name == "blgp")
-    instruction.blgp = integer();
-  else if (name == "gpr_idx")
-    instruction.indexed_operands = indexed_operands(value);
-  else if (name == "hwreg")
-    set_hardware_register(instruction, value);
+  const auto found = std::ranges::find(modifiers, name, &Modifier::name);
+  if (found != std::end(modifiers))
+    found->set(instruction, value);
   else if (!set_dpp(instruction.dpp, name, value) && !set_sdwa(instruction.sdwa, name, value))
     not_understood(text);
 }

@@ -1,4 +1,6 @@
 // HIP's calls about the device: its properties, and the facts that only the simulator tells.
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "gfx942sim/hip/api_call.h"
@@ -51,7 +53,10 @@ DeviceProperties device_properties() {
   const onnxc::machine::GpuMachine& gpu = partition.gpu;
   DeviceProperties properties{};
   std::strcpy(properties.name, device_name);
-  std::strcpy(properties.architecture, architecture_name);
+  // Another GPU's name, for a test that puts its code in the place of every module's.
+  const char* const other = std::getenv("GFX942SIM_ARCHITECTURE");
+  std::snprintf(properties.architecture, sizeof properties.architecture, "%s",
+                other != nullptr ? other : architecture_name);
   properties.total_global_memory = partition.memory_bytes();
   properties.shared_memory_per_block = properties.shared_memory_per_multiprocessor =
       properties.max_shared_memory_per_multiprocessor = gpu.lds_bytes;

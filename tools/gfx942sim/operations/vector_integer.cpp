@@ -48,7 +48,7 @@ u32 sum_of_differences(u32 a, u32 b, u32 addend) {
   return addend;
 }
 
-void add_arithmetic(Operations& rows) {
+void add_sums(Operations& rows) {
   add_vector(rows, "v_add_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{a} + b}; });
   add_vector(rows, "v_sub_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{a} - b}; });
   add_vector(rows, "v_subrev_u32", [](u32 a, u32 b) { return ExactSum<u32>{i64{b} - a}; });
@@ -63,6 +63,9 @@ void add_arithmetic(Operations& rows) {
   add_vector(rows, "v_subbrev_co_u32",
              [](u32 a, u32 b, LaneFlag borrow) { return subtract_with_borrow(b, a, borrow.set); });
   add_vector(rows, "v_add3_u32", [](u32 a, u32 b, u32 c) { return a + b + c; });
+}
+
+void add_products(Operations& rows) {
   add_vector(rows, "v_mul_lo_u32", [](u32 a, u32 b) { return a * b; }, quarter_rate);
   add_vector(rows, "v_mul_hi_u32", [](u32 a, u32 b) { return static_cast<u32>(u64{a} * b >> 32); }, quarter_rate);
   add_vector(rows, "v_mul_hi_i32", [](i32 a, i32 b) { return static_cast<i32>(i64{a} * b >> 32); }, quarter_rate);
@@ -91,6 +94,9 @@ void add_arithmetic(Operations& rows) {
         return WithFlag<i64>{static_cast<i64>(sum), sum < 0};
       },
       quarter_rate);
+}
+
+void add_extremes_and_differences(Operations& rows) {
   add_vector(rows, "v_min_u32", [](u32 a, u32 b) { return std::min(a, b); });
   add_vector(rows, "v_max_u32", [](u32 a, u32 b) { return std::max(a, b); });
   add_vector(rows, "v_min_i32", [](i32 a, i32 b) { return std::min(a, b); });
@@ -181,7 +187,9 @@ void add_bit_operations(Operations& rows) {
 }  // namespace
 
 void add_vector_integer_operations(Operations& rows) {
-  add_arithmetic(rows);
+  add_sums(rows);
+  add_products(rows);
+  add_extremes_and_differences(rows);
   add_arithmetic_of_16_bits(rows);
   add_bit_operations(rows);
 }

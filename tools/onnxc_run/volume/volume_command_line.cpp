@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <memory>
 
-#include "command_words.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -87,58 +85,63 @@ void check_distances(const VolumeOptions& options) {
     usage_error("--step", fmt::format("{}", *options.step), "above 0 and at most 1; half a window is 0.5");
 }
 
-struct Texts {
-  std::string window, mirrored, clip, normalization, raw;
-  bool labels = false, softmax = false, sigmoid = false;
-};
-
 }  // namespace
 
-std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options) {
-  const auto texts = std::make_shared<Texts>();
-  const size_t options_before = app.get_options().size();
-  app.add_option("--volume", options.volumes,
-                 "FILE...: scans, .nii, .nii.gz or .npy, or raw with --raw; --output is then a file, or a folder");
-  app.add_option("--window", texts->window, "SIZES: of the window, such as 96x96x96; 0: the volume's own");
-  app.add_option("--preset", options.preset, "whose windows, Gaussian and order of axes (x,y,z or z,y,x)")
-      ->check(one_of({"monai", "nnunet"}))
-      ->capture_default_str();
-  app.add_option("--overlap", options.overlap, "of neighbouring windows, preset monai (default 0.25)");
-  app.add_option("--step", options.step, "between windows, in windows, preset nnunet (default 0.5)");
-  app.add_option("--blend", options.importance, "the importance of a window's voxels (default: the preset's)")
-      ->check(one_of({"constant", "gaussian"}));
-  app.add_option("--padding", options.padding, "around a volume that is smaller than the window")
-      ->check(one_of({"constant", "reflect", "replicate", "circular"}))
-      ->capture_default_str();
-  app.add_option("--padding-value", options.padding_value, "of constant padding, as the model sees it");
-  app.add_option("--windows-per-run", options.batch, "windows that the model runs at once")->check(CLI::Range(1, 4096));
-  app.add_option("--mirror", texts->mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2");
-  app.add_flag("--labels", texts->labels, "writes the class of the largest value");
-  app.add_flag("--softmax", texts->softmax, "writes the softmax over the classes");
-  app.add_flag("--sigmoid", texts->sigmoid, "writes the sigmoid of the values");
-  app.add_option("--clip", texts->clip, "LOW,HIGH: clips the voxels");
-  app.add_option("--normalize", texts->normalization,
-                 "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
-                 "range:LOW,HIGH");
-  app.add_option("--raw", texts->raw, "DIMS:TYPE of raw files, the slowest axis first, such as 512x512x304:int16");
-  app.add_flag("--overwrite", options.overwrite, "replaces results that are there already");
-  const std::vector<CLI::Option*> all = app.get_options();
-  for (size_t i = options_before; i < all.size(); ++i) all[i]->group("Whole volumes, in windows (docs/volumes.md)");
-  return [texts, &options] {
-    check_distances(options);
-    if (!texts->window.empty()) options.window = parse_window(texts->window);
-    if (!texts->mirrored.empty()) options.mirrored = parse_axes(texts->mirrored);
-    if (!texts->clip.empty()) {
-      options.clip = parse_pair("--clip", texts->clip, texts->clip);
-      if (!((*options.clip)[0] < (*options.clip)[1]))
-        usage_error("--clip", texts->clip, "LOW,HIGH with LOW below HIGH");
-    }
-    if (!texts->normalization.empty()) parse_normalization(texts->normalization, options);
-    if (!texts->raw.empty()) options.raw = parse_raw(texts->raw);
-    if (texts->labels) options.output_kind = "labels";
-    if (texts->softmax) options.output_kind = "softmax";
-    if (texts->sigmoid) options.output_kind = "sigmoid";
-  };
+void VolumeWords::add_to(OptionTable& table) {
+  constexpr const char* heading = "Whole volumes, in windows (docs/volumes.md)";
+  table.group(heading);
+  table.option("--volume", options.volumes,
+               "FILE...: scans, .nii, .nii.gz or .npy, or raw with --raw; --output is then a file, or a folder");
+  table.group(heading, {"--volume"});
+  add_windows(table);
+  add_results(table);
+}
+
+void VolumeWords::add_windows(OptionTable& table) {
+  table.option("--window", window, "SIZES: of the window, such as 96x96x96; 0: the volume's own");
+  table.option("--preset", options.preset, "whose windows, Gaussian and order of axes (x,y,z or z,y,x)")
+      .one_of({"monai", "nnunet"})
+      .shows_default();
+  table.option("--overlap", options.overlap, "of neighbouring windows, preset monai (default 0.25)")
+      .with({"--preset=monai"});
+  table.option("--step", options.step, "between windows, in windows, preset nnunet (default 0.5)")
+      .with({"--preset=nnunet"});
+  table.option("--blend", options.importance, "the importance of a window's voxels (default: the preset's)")
+      .one_of({"constant", "gaussian"});
+  table.option("--padding", options.padding, "around a volume that is smaller than the window")
+      .one_of({"constant", "reflect", "replicate", "circular"})
+      .shows_default();
+  table.option("--padding-value", options.padding_value, "of constant padding, as the model sees it")
+      .with({"--padding=constant"});
+  table.option("--windows-per-run", options.batch, "windows that the model runs at once").between(1, 4096);
+  table.option("--mirror", mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2");
+}
+
+void VolumeWords::add_results(OptionTable& table) {
+  table.flag("--labels", labels, "writes the class of the largest value").without({"--softmax", "--sigmoid"});
+  table.flag("--softmax", softmax, "writes the softmax over the classes").without({"--sigmoid"});
+  table.flag("--sigmoid", sigmoid, "writes the sigmoid of the values");
+  table.option("--clip", clip, "LOW,HIGH: clips the voxels");
+  table.option("--normalize", normalization,
+               "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
+               "range:LOW,HIGH");
+  table.option("--raw", raw, "DIMS:TYPE of raw files, the slowest axis first, such as 512x512x304:int16");
+  table.flag("--overwrite", options.overwrite, "replaces results that are there already");
+}
+
+void VolumeWords::read() {
+  check_distances(options);
+  if (!window.empty()) options.window = parse_window(window);
+  if (!mirrored.empty()) options.mirrored = parse_axes(mirrored);
+  if (!clip.empty()) {
+    options.clip = parse_pair("--clip", clip, clip);
+    if (!((*options.clip)[0] < (*options.clip)[1])) usage_error("--clip", clip, "LOW,HIGH with LOW below HIGH");
+  }
+  if (!normalization.empty()) parse_normalization(normalization, options);
+  if (!raw.empty()) options.raw = parse_raw(raw);
+  if (labels) options.output_kind = "labels";
+  if (softmax) options.output_kind = "softmax";
+  if (sigmoid) options.output_kind = "sigmoid";
 }
 
 }  // namespace onnxc

@@ -1,15 +1,26 @@
 // The options of --volume.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include <string>
 
+#include "command/option_table.h"
 #include "onnxc_run/volume/volume_options.h"
 
 namespace onnxc {
 
-// Adds them to the command line. The function that comes back is called once it is parsed, fills `options` from their
-// texts, and throws a UsageError for one that cannot be.
-[[nodiscard]] std::function<void()> add_volume_options(CLI::App& app, VolumeOptions& options);
+// The options as they are written, before their parts are read.
+struct VolumeWords {
+  VolumeOptions& options;
+  std::string window = {}, mirrored = {}, clip = {}, normalization = {}, raw = {};
+  bool labels = false, softmax = false, sigmoid = false;
+
+  void add_to(OptionTable& table);
+  // Once they are parsed: fills `options`. UsageError for a text that cannot be read.
+  void read();
+
+ private:
+  void add_windows(OptionTable& table);
+  void add_results(OptionTable& table);
+};
 
 }  // namespace onnxc

@@ -17,8 +17,8 @@ from onnx import helper
 
 from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.test_install import device_libraries
+from tools.commands import REPOSITORY, SIMULATOR
 
 KERNELS = Path("kernels/hip")
 COMPILE = [
@@ -87,7 +87,7 @@ class Model:
         environment = {
             **os.environ,
             "ONNXC_POISON": "1",
-            "ONNXC_HIP_LIBRARY": str(LIBRARY),
+            "ONNXC_HIP_LIBRARY": str(SIMULATOR),
             "GFX942SIM_CODE_OBJECT": str(code_object),
         }
         command = [str(onnxc_commands.BINARIES / "onnxc-run"), "model.so", "--device", "hip"]

@@ -18,11 +18,11 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests import onnxc_commands
-from tests.gfx942sim.hip_host import LIBRARY, REPOSITORY
 from tests.models import code_object
+from tools.commands import REPOSITORY, SIMULATOR
 
 # The files that are linked anew, in the place of the runtime's own objects.
-SOURCES = ("hip/device_instance.cpp", "host/instance.cpp")
+SOURCES = ("hip/device_instance.cpp", "hip/device_run.cpp", "host/instance.cpp")
 OPTIONS = [
     "-std=c++20",
     "-O1",
@@ -66,19 +66,19 @@ MUTATIONS = [
     ),
     Mutation(
         "buffers of a level not laid out",
-        "hip/device_instance.cpp",
+        "hip/device_run.cpp",
         "    if (status == ONNXC_OK) status = place(level, run, error);\n",
         "",
     ),
     Mutation(
         "sizes read on the host once for all runs",
-        "hip/device_instance.cpp",
+        "hip/device_run.cpp",
         "const onnxc_status status = read_buffer(step.read, read_, error);",
         "const onnxc_status status = read_.size() > 0 ? ONNXC_OK : read_buffer(step.read, read_, error);",
     ),
     Mutation(
         "steps at the level before theirs",
-        "host/step_walk.h",
+        "base/step_walk.h",
         "for (int32_t i = 0; i <= step; ++i) level",
         "for (int32_t i = 0; i < step; ++i) level",
     ),
@@ -168,7 +168,7 @@ def run_model(model: Model) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "ONNXC_POISON": "1",
-        "ONNXC_HIP_LIBRARY": str(LIBRARY),
+        "ONNXC_HIP_LIBRARY": str(SIMULATOR),
         "PYTHONPATH": str(REPOSITORY / "python"),
     }
     command = [sys.executable, "-c", RUNNER]

@@ -9,8 +9,10 @@
 // widened to float32 exactly and then summed in the same way, integers wrap. AMD does not say how the hardware rounds
 // inside a sum of narrow products, so results for those agree within float32 rounding and exactly if all sums are
 // exact. GFX942SIM_MATRIX=measured has them as an MI300X was seen to make them (measured_matrix.h).
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "gfx942sim/operations/float_functions.h"
@@ -140,11 +142,56 @@ void accumulate_row(Value* sums, const Value* a_column, const Value* b, int dept
   }
 }
 
+template <class Value>
+void negate_all(Value* values, size_t count) {
+  std::transform(values, values + count, values, std::negate());
+}
+
+// The words of the results as numbers. All of C is read before any of D is written: they may be the same registers.
+template <class Value, Shape shape>
+class Results {
+ public:
+  static constexpr bool is_double = sizeof(Value) == 8;
+  static constexpr int words = shape.results_per_lane() * (is_double ? 2 : 1);
+
+  Results(Wave& wave, const Operand& addend) {
+    for (int word = 0; word < words; ++word) {
+      if (addend.kind == OperandKind::constant)
+        words_[word].fill(static_cast<uint32_t>(is_double ? addend.bits >> (32 * (word % 2)) : addend.bits));
+      else
+        words_[word] = wave.read_vector(addend, word, all_lanes);
+    }
+  }
+
+  Value get(int r, int lane) const {
+    if constexpr (is_double)
+      return std::bit_cast<Value>(words_[2 * r][lane] | uint64_t{words_[2 * r + 1][lane]} << 32);
+    else
+      return std::bit_cast<Value>(words_[r][lane]);
+  }
+
+  void set(int r, int lane, Value value) {
+    if constexpr (is_double) {
+      const auto bits = std::bit_cast<uint64_t>(value);
+      words_[2 * r][lane] = static_cast<uint32_t>(bits);
+      words_[2 * r + 1][lane] = static_cast<uint32_t>(bits >> 32);
+    } else {
+      words_[r][lane] = std::bit_cast<uint32_t>(value);
+    }
+  }
+
+  void write(Wave& wave, const Operand& operand) const {
+    for (int word = 0; word < words; ++word) wave.write_vector(operand, word, words_[word], all_lanes);
+  }
+
+ private:
+  alignas(64) LaneWords words_[words];
+};
+
 template <class ElementA, class ElementB, Shape shape>
 void execute_product(Wave& wave, const Instruction& instruction) {
   using Value = typename ElementA::Value;
   constexpr bool is_double = sizeof(Value) == 8;
-  constexpr int words = is_double ? 2 : 1;
   if (instruction.cbsz || instruction.abid || instruction.blgp)
     wave.fail(-1, "permutes its sources (cbsz, abid, blgp), which is not known to the simulator");
   if (instruction.operands.size() != 4) wave.fail(-1, "has another number of operands than the simulator expects");
@@ -153,21 +200,10 @@ void execute_product(Wave& wave, const Instruction& instruction) {
   alignas(64) Value b[shape.blocks][shape.depth][shape.size];
   load_factor<ElementA, shape>(wave, instruction.operands[1], a);
   load_factor<ElementB, shape>(wave, instruction.operands[2], b);
-  if (is_double && (instruction.neg_lo & 1))
-    for (auto& value : reinterpret_cast<Value(&)[sizeof a / sizeof(Value)]>(a)) value = -value;
-  if (is_double && (instruction.neg_lo & 2))
-    for (auto& value : reinterpret_cast<Value(&)[sizeof b / sizeof(Value)]>(b)) value = -value;
+  if (is_double && (instruction.neg_lo & 1)) negate_all(&a[0][0][0], sizeof a / sizeof(Value));
+  if (is_double && (instruction.neg_lo & 2)) negate_all(&b[0][0][0], sizeof b / sizeof(Value));
 
-  const Operand& addend = instruction.operands[3];
-  const bool constant = addend.kind == OperandKind::constant;
-  // All of C is read before any of D is written: they may be the same registers.
-  alignas(64) LaneWords results[shape.results_per_lane() * words];
-  for (int word = 0; word < shape.results_per_lane() * words; ++word) {
-    if (constant)
-      results[word].fill(static_cast<uint32_t>(addend.bits >> (32 * (word % words))));
-    else
-      results[word] = wave.read_vector(addend, word, all_lanes);
-  }
+  Results<Value, shape> results(wave, instruction.operands[3]);
   std::optional<MeasuredProduct> measured;
   if constexpr (NarrowFloat<ElementA>)
     if (is_measured(wave))
@@ -177,36 +213,17 @@ void execute_product(Wave& wave, const Instruction& instruction) {
     for (int g = 0; g < shape.groups(); ++g) {
       const ResultPlace place = result_place(shape, is_double, r, g);
       Value sums[shape.size];
-      auto bits = [&](int j) {
-        const int lane = g * shape.size + j;
-        if constexpr (is_double)
-          return results[2 * r][lane] | uint64_t{results[2 * r + 1][lane]} << 32;
-        else
-          return results[r][lane];
-      };
-      for (int j = 0; j < shape.size; ++j) {
-        sums[j] = std::bit_cast<Value>(bits(j));
-        if (is_double && (instruction.neg_lo & 4)) sums[j] = -sums[j];
-      }
+      for (int j = 0; j < shape.size; ++j) sums[j] = results.get(r, g * shape.size + j);
+      if (is_double && (instruction.neg_lo & 4)) negate_all(sums, shape.size);
       if constexpr (NarrowFloat<ElementA>)
         if (measured) measured->add_row(sums, place.block, place.row);
       if (!measured)
         accumulate_row<Value, shape.size>(sums, &a[place.block][0][place.row], &b[place.block][0][0], shape.depth,
                                           shape.size);
-      for (int j = 0; j < shape.size; ++j) {
-        const int lane = g * shape.size + j;
-        if constexpr (is_double) {
-          const auto sum = std::bit_cast<uint64_t>(sums[j]);
-          results[2 * r][lane] = static_cast<uint32_t>(sum);
-          results[2 * r + 1][lane] = static_cast<uint32_t>(sum >> 32);
-        } else {
-          results[r][lane] = std::bit_cast<uint32_t>(sums[j]);
-        }
-      }
+      for (int j = 0; j < shape.size; ++j) results.set(r, g * shape.size + j, sums[j]);
     }
   }
-  for (int word = 0; word < shape.results_per_lane() * words; ++word)
-    wave.write_vector(instruction.operands[0], word, results[word], all_lanes);
+  results.write(wave, instruction.operands[0]);
 }
 
 // Sparse products (v_smfmac): of each four successive k of a row of A, at most two are stored. A lane's two bits for

@@ -1,0 +1,55 @@
+// A model as one readable C++ file that defines onnxc::runtime::model (runtime/base/model.h), and one more for each
+// further CPU.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/hip/emit.h"
+#include "codegen/host/weights.h"
+#include "ir/program/program.h"
+#include "machine/cpu_machine.h"
+
+namespace onnxc {
+
+// The same model's program for a further CPU.
+struct CpuVariant {
+  CpuMachine machine;
+  Program program;
+};
+
+struct EmitOptions {
+  CpuMachine machine;
+  std::string model_hash;                     // of the ONNX file
+  std::string options;                        // how onnxc was called, as far as it shapes the result
+  std::vector<std::string> build_lines;       // how a person builds model.so, for the head of the source
+  std::vector<EmittedDevice> devices = {};    // the same model for GPUs, which become parts of the file
+  bool has_cpu_code = true;                   // else only the GPU runs the model
+  std::span<const CpuVariant> variants = {};  // for CPUs that have what `machine` has and more, the most capable last
+};
+
+// A C++ file, and the CPU that it is compiled for.
+struct EmittedSource {
+  CpuMachine machine;
+  std::string text;
+  int parts;
+};
+
+struct EmittedModel {
+  std::string source;  // one C++ file
+  WeightBytes weights;
+  std::vector<EmittedDevice> devices;  // for a GPU each; `source` holds their host parts
+  // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
+  int parts = 1;
+  // The same model for further CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no function of
+  // another's is taken for its own.
+  std::vector<EmittedSource> variants = {};
+};
+
+// `program` is the CPU's, or that of the GPU if only that runs the model: its dims are bound by the same text. The same
+// program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed, naming
+// the input and the dim.
+EmittedModel emit_model(const Program& program, EmitOptions options);
+
+}  // namespace onnxc

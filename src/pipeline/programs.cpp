@@ -1,0 +1,108 @@
+#include "pipeline/programs.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/cpu_target.h"
+#include "codegen/hip/hip_target.h"
+#include "ir/node_pattern.h"
+#include "machine/gpu_machines.h"
+#include "passes/graph/reduce_precision.h"
+#include "passes/lowering/lower.h"
+#include "support/diagnostics.h"
+#include "toolchain/march.h"
+
+namespace onnxc {
+namespace {
+
+StoragePrecision precision_of(const Options& options) {
+  return {*parse_dtype(options.precision), options.keep_float32};
+}
+
+NarrowProducts narrow_products(const Options& options, const Graph& graph) {
+  NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
+  for (const auto& value : graph.values()) {
+    products.bfloat16 |= value->dtype == DType::bfloat16;
+    products.int8 |= value->dtype == DType::int8 || value->dtype == DType::uint8;
+  }
+  return products;
+}
+
+PassConditions conditions_of(const Options& options, std::span<const Target> targets) {
+  return {options.optimization > 0, precision_of(options).dtype != DType::float32, targets};
+}
+
+template <class Pass>
+bool runs(const Pass& pass, const PassConditions& conditions, const Options& options) {
+  return applies(pass.when, conditions) &&
+         std::ranges::find(options.skipped_passes, pass.name) == options.skipped_passes.end();
+}
+
+// Graph to program, and program to program. `report`, if there is one, hears of the choice of kernels.
+Program lower_graph(const Options& options, PassRunner& passes, const Graph& graph, const Target& target,
+                    Report* report) {
+  const bool optimizes = options.optimization > 0;
+  const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
+  if (report != nullptr) report->add_offers(target.name, graph, choices);
+  Program program = passes.lower([&] { return lower(graph, choices); });
+  const PassConditions conditions = conditions_of(options, {&target, 1});
+  for (const ProgramPass& pass : program_passes())
+    if (runs(pass, conditions, options)) passes.run(pass, program, target);
+  return program;
+}
+
+// The runtime counts the levels of a model once, for its CPUs and its GPUs.
+void check_levels(const Programs& programs) {
+  const auto levels = [](const Program& program) { return std::ranges::count_if(program.steps, begins_level); };
+  for (const GpuVariant& gpu : programs.gpus)
+    internal_check(levels(gpu.program) == levels(programs.bound()), "as many levels on each GPU as on the CPU");
+}
+
+}  // namespace
+
+std::vector<CpuMachine> machines_of(const Options& options, const Graph& graph) {
+  return resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
+}
+
+std::vector<machine::GpuMachine> gpus_of(const Options& options) {
+  std::vector<machine::GpuMachine> gpus;
+  for (const std::string& name : options.gpus) gpus.push_back(*machine::find_gpu(name));
+  return gpus;
+}
+
+std::vector<Target> targets_of(const Options& options, std::span<const CpuMachine> machines) {
+  std::vector<Target> targets;
+  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
+  if (options.for_gpu())
+    for (const machine::GpuMachine& gpu : gpus_of(options))
+      targets.push_back(hip_target(float32_products(options.fp32), gpu));
+  return targets;
+}
+
+void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, std::span<const Target> targets) {
+  const PassConditions conditions = conditions_of(options, targets);
+  for (const GraphPass& pass : graph_passes())
+    if (runs(pass, conditions, options)) passes.run(pass, graph);
+  // Last, since the passes above compute weights, and expect a node's types to be those that ONNX allows.
+  if (conditions.narrows)
+    passes.run("reduce_precision", graph, [&] { reduce_precision(graph, precision_of(options)); });
+}
+
+Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
+                       Report& report) {
+  Programs programs;
+  for (const Target& target : targets) {
+    auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
+    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    if (cpu != nullptr && programs.cpu)
+      programs.variants.push_back({*cpu, lowered(nullptr)});
+    else if (cpu != nullptr)
+      programs.cpu = lowered(&report);
+    else if (options.emit != Emit::ir || (!programs.cpu && programs.gpus.empty()))
+      programs.gpus.push_back(
+          {std::get<machine::GpuMachine>(target.machine), lowered(programs.gpus.empty() ? &report : nullptr)});
+  }
+  check_levels(programs);
+  return programs;
+}
+
+}  // namespace onnxc

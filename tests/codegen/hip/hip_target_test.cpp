@@ -143,7 +143,7 @@ const std::map<std::string, std::string> models = {
 
 TEST(HipTarget, TheOfferThatIsTakenIsWhatIsEmitted) {
   for (const auto& [name, model] : models)
-    for (const machine::GpuMachine& gpu : {machine::gfx942, machine::gfx1100}) {
+    for (const machine::GpuMachine& gpu : machine::gpu_machines) {
       const Lowered made = lowered(model, gpu);
       ASSERT_NE(made.call.spec, nullptr) << name;
       EXPECT_EQ(made.offer.kernel, made.call.spec->describe()) << name << " on " << gpu.name;
@@ -174,7 +174,7 @@ TEST(HipTarget, SizesThatOnlyARunKnowsAreCostedAsIsUsual) {
 }
 
 TEST(HipTarget, ACostThatCannotBeComputedIsUnknown) {
-  const Target target = hip_target(kernels::Products::float32, machine::gfx942);
+  const Target target = hip_target();
   const auto graph = read_shaped_graph("(float[N, 1152921504606846976] x) => (y) { y = Softmax <axis = 1> (x) }");
   const KernelChoices choices = choose_kernels(*graph, target);
   EXPECT_FALSE(choices.chosen(*graph->nodes().front())->cost.has_value());

@@ -155,7 +155,7 @@ class NodeSession:
 
 
 def check_range(feeds: Sequence[Mapping[str, Array]], results: Sequence[Sequence[Array]]) -> None:
-    """onnxruntime may keep what lies between nodes of float16 in float32, where it does not become an infinity."""
+    """onnxruntime may keep what lies between nodes of float16 in float32, so that no infinity arises."""
     for given, made in zip(feeds, results, strict=True):
         is_finite = all(np.isfinite(each).all() for each in given.values() if is_float(each))
         if is_finite and any(each.dtype == np.float16 and np.isinf(each).any() for each in made):

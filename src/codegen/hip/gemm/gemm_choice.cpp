@@ -12,8 +12,6 @@ using kernels::GemmPlan;
 using kernels::GemmTile;
 
 double clock_of(const GpuMachine& gpu) { return 1e6 * gpu.clock_megahertz; }
-// The share of a compute unit in its L2 cache.
-double cache_bytes_a_cycle(const GpuMachine& gpu) { return gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units; }
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
 constexpr double tile_overhead_cycles = 3000;
 // Cycles of a step, while the block has its unit to itself: from fetching through LDS to the first product.
@@ -32,6 +30,8 @@ bool is_too_wide(const GemmTile& tile, int64_t columns) {
 }
 
 }  // namespace
+
+double cache_bytes_a_cycle(const GpuMachine& gpu) { return gpu.l2_bytes_a_cycle * gpu.xcds / gpu.compute_units; }
 
 const char* describe(GpuBound bound) {
   switch (bound) {
@@ -94,6 +94,10 @@ GpuEstimate estimate_memory(int64_t bytes, const GpuMachine& gpu, double cache_c
                          : memory_cycles < tile_overhead_cycles                              ? GpuBound::latency
                                                                                              : GpuBound::memory;
   return {1e6 * cycles / clock, cycles, bound};
+}
+
+double least_launch_microseconds(const GpuMachine& gpu) {
+  return launch_microseconds + estimate_memory(0, gpu).microseconds;
 }
 
 GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu) {

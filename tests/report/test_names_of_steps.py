@@ -1,4 +1,4 @@
-"""One name for a step: what --dump-ir=choose_kernels, --report and --profile call it, on both targets."""
+"""One name and one cost for a step: what --dump-ir=choose_kernels, --report and --profile say, on both targets."""
 
 import json
 import re
@@ -48,6 +48,8 @@ tokens (float[2, 40, 64] x) => (y) {
 }
 """
 FUSED = ("attention ", ", normalized", " maximum of ")
+# What a launch after another costs beside its kernel (kernels/hip/wave/launch.h).
+LAUNCH_MICROSECONDS = 3
 Json = dict[str, Any]
 
 
@@ -108,6 +110,11 @@ def chosen_kernels(offers: list[Json]) -> dict[str, str | None]:
     return {node: None if kernel == "loops" else kernel for node, kernel in taken.items()}
 
 
+def launches_of(report: Json, step: int) -> list[float | None]:
+    """The modelled microseconds of a step's kernels, in their order; None if the one before counts it as well."""
+    return [kernel["modelled_us"] for kernel in report["kernels"] if step in kernel["steps"]]
+
+
 def onnxc(model: Path, *options: str) -> str:
     return onnxc_commands.execute([str(onnxc_commands.BINARIES / "onnxc"), str(model), *options]).stdout
 
@@ -151,6 +158,23 @@ def test_a_step_has_one_name(models: dict[str, Path], name: str, target: str, tm
         assert all(
             title in node["description"] for title in titles if not title.startswith(("copy", "loops copy", "sizes"))
         )
+
+
+@pytest.mark.parametrize("name", ["volume", "tokens"])
+def test_the_cost_of_an_offer_is_that_of_its_launches(models: dict[str, Path], name: str) -> None:
+    """On the GPU both are microseconds; a kernel that a fusion has replaced has other launches."""
+    report = json.loads(onnxc(models[name], "--target", "hip", "--report", "--json"))["gpu"]
+    taken = {offer["node"]: offer for offer in report["offers"] if offer["choice"] == "taken"}
+    compared = 0
+    for step in report["steps"]:
+        offers = [taken[node] for node in step["nodes"] if node in taken and taken[node]["kernel"] != "loops"]
+        if [offer["kernel"] for offer in offers] != [step["description"]]:
+            continue
+        known = [microseconds for microseconds in launches_of(report, step["step"]) if microseconds is not None]
+        expected = sum(known) + LAUNCH_MICROSECONDS * (len(known) - 1)
+        assert offers[0]["cost"] == pytest.approx(expected, rel=1e-12), step
+        compared += 1
+    assert compared >= 2
 
 
 @pytest.mark.parametrize("target", ["cpu", "hip"])

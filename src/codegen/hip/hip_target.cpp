@@ -7,6 +7,7 @@
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
+#include "codegen/hip/gemm/gemm_choice.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -36,12 +37,15 @@ namespace {
 // A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
 constexpr int64_t results_a_unit = 16;
 
-// Microseconds, for vectors of floats that come from memory. A reduction reads each element again.
+// Microseconds, for vectors of floats that come from memory. A reduction reads each element again. Nothing is measured,
+// so that only launches decide against blocks, but not the parts of a microsecond that a kernel is expected to take
+// less.
 LayoutCosts layout_costs(const machine::GpuMachine& gpu) {
   const double element = 1e6 * sizeof(float) / gpu.memory_bytes_a_second, vector = element * kernels::block_channels;
   return {.copy_to_rows = 2 * vector,
           .copy_to_blocks = 2 * vector,
-          .copy_step = kernels::launch_microseconds,
+          .copy_step = least_launch_microseconds(gpu),
+          .preference_for_blocks = kernels::launch_microseconds / 4,
           .moved_vector = vector,
           .weight_byte = element / sizeof(float),
           .folded_element = element};

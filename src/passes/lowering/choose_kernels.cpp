@@ -87,7 +87,7 @@ KernelChoices choose_kernels(const Graph& graph, const Target& target) {
     offers.push_back(definition_of(*node, offers, definition.cost));
     if (has_kernels && !target.weighs_definitions) offers.back().declined = "a kernel supports it";
     check_offers(*node, offers);
-    priced.push_back({node.get(), &offers, std::move(definition.loaded)});
+    priced.push_back({node.get(), &offers, std::move(definition.loaded), std::move(definition.pointwise)});
   }
   LayoutPlan plan(graph, target, std::move(priced), sizes);
   plan.solve();

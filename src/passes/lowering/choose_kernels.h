@@ -7,20 +7,21 @@
 // offer of each node is not the cheapest plan. Method: the plan with the least sum of
 // - the costs of the offers that are taken;
 // - copies: a value that a kernel gives in one layout, and that is wanted in the other, is copied once, for all who
-// want
-//   it. The model's inputs and outputs are in rows;
+//   want it. The model's inputs and outputs are in rows;
 // - loop nests that read a value in another layout than they write, or than their operator means (LayoutRule): they
-// read
-//   it in strides, each of them, for the price of a copy.
+//   read it in strides, each of them, for the price of a copy. One that would else be the epilogue of the kernel before
+//   it (fuse_epilogues.h) costs a step more;
+// - less what one kernel for two saves (Fusion::saving) if the value between them is in the layout of its offers;
+// - a target's preference for blocks, for each kernel that gives rows and might give blocks.
 // That sum is over pairs of labels "rows" or "blocks" (two_labels.h): of each value, of what a kernel reads and gives,
 // and of "somebody wants it in the other layout". Exact, by a minimum cut, also if values have several readers: copies
 // and strides prefer equal labels. Only a kernel that is cheap from one layout to the other and dear between equal ones
 // does not; that is exact as well unless such kernels close a circle of an odd number (two_labels.h).
 // If two plans cost the same, the one with more values in blocks is taken.
 //
-// Limits: a cost that is not known counts as 0. A nest counts as if no pass fused it. If a node that kernels support is
-// computed by its definition, that is priced as if it read only its activations. A kernel's outputs after the first are
-// in rows.
+// Limits: a cost that is not known counts as 0. The definition of a node that kernels support counts as if no pass
+// fused it, and is priced as if it read only its activations; what follows it counts as if a kernel were before it. A
+// kernel's outputs after the first are in rows.
 #pragma once
 
 #include <map>

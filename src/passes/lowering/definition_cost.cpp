@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/program/pointwise.h"
 #include "ops/op.h"
 #include "support/diagnostics.h"
 
@@ -68,6 +69,16 @@ void count(const LoopNest& nest, const CountedProgram& counted, UsualSizes& size
   }
 }
 
+std::set<const Value*> pointwise_inputs(const Node& node, const CountedProgram& counted, const Program& program) {
+  std::set<const Value*> result;
+  const auto* nest = program.steps.size() == 1 ? std::get_if<LoopNest>(&program.steps.front().work) : nullptr;
+  if (nest == nullptr) return result;
+  for (const Value* input : node.inputs)
+    if (const auto found = counted.buffers().find(input); found != counted.buffers().end())
+      if (is_pointwise_on(program, *nest, found->second)) result.insert(input);
+  return result;
+}
+
 double elements_of(const Shape& shape, UsualSizes& sizes) {
   double elements = 1;
   for (const Expr& dim : shape) elements *= sizes.of(dim);
@@ -107,6 +118,7 @@ DefinitionCost definition_cost(const Node& node, const Target& target, UsualSize
   *result.cost = *result.cost / images + weight_bytes * target.costs.weight_byte;
   for (const auto& [value, id] : counted.buffers())
     if (const auto found = counts.moved.find(id); found != counts.moved.end()) result.loaded[value] = found->second;
+  result.pointwise = pointwise_inputs(node, counted, counted.program());
   return result;
 }
 

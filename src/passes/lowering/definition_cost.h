@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 
 #include "ir/graph.h"
 #include "passes/lowering/target.h"
@@ -17,6 +18,9 @@ namespace onnxc {
 struct DefinitionCost {
   std::optional<double> cost;             // of one image, on the target's scale; nothing if it cannot be computed
   std::map<const Value*, double> loaded;  // elements of each input
+  // Inputs whose elements become those of the output one by one: a kernel that gives one of them may do that as well
+  // (fuse_epilogues.h).
+  std::set<const Value*> pointwise;
 };
 
 DefinitionCost definition_cost(const Node& node, const Target& target, UsualSizes& sizes);

@@ -53,6 +53,8 @@ LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<Pri
   for (PricedNode& node : nodes) {
     for (const Value* input : node.node->inputs) add_value(input, sizes);
     for (const Value* output : node.node->outputs) add_value(output, sizes);
+    for (const Value* input : std::set<const Value*>(node.node->inputs.begin(), node.node->inputs.end()))
+      if (const auto found = values_.find(input); found != values_.end()) ++found->second.readers;
     const bool has_kernels = std::any_of(node.offers->begin(), node.offers->end() - 1, takes_part);
     nodes_.push_back({std::move(node), has_kernels});
   }
@@ -60,7 +62,10 @@ LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<Pri
                            [](const PlannedNode& node) { return std::ranges::any_of(*node.offers, deals_in_blocks); }))
     return;  // all labels are rows
   for (PlannedNode& node : nodes_) add_variables(node);
+  for (size_t node = 0; node < nodes_.size(); ++node) find_epilogues(node);
   for (const Value* value : in_order_) add_costs(values_.at(value));
+  for (PlannedNode& node : nodes_)
+    if (node.has_kernels) add_savings(node);
   for (const PlannedNode& node : nodes_) node.has_kernels ? add_costs_of_kernels(node) : add_costs_of_loops(node);
 }
 
@@ -80,11 +85,13 @@ void LayoutPlan::add_value(const Value* value, UsualSizes& sizes) {
   const double full_blocks = sizes.of(shape[1]) / static_cast<double>(target_.block_channels);
   const LayoutCosts& costs = target_.costs;
   in_order_.push_back(value);
+  const auto uses = std::ranges::count(graph_.outputs, value);
   values_[value] = {.elements = sizes.of(shape[0]) * sizes.of(shape[1]) * voxels,
                     .padding = (blocks - full_blocks) * voxels,
                     .strides = blocks * voxels * std::max(costs.copy_to_rows, costs.copy_to_blocks),
                     .copy_to_rows = blocks * voxels * costs.copy_to_rows + costs.copy_step,
-                    .copy_to_blocks = blocks * voxels * costs.copy_to_blocks + costs.copy_step};
+                    .copy_to_blocks = blocks * voxels * costs.copy_to_blocks + costs.copy_step,
+                    .readers = static_cast<size_t>(uses)};
 }
 
 void LayoutPlan::add_variables(PlannedNode& planned) {
@@ -112,6 +119,21 @@ void LayoutPlan::add_kernel_variables(PlannedNode& planned) {
   PlannedValue& given = values_.at(output);
   given.is_given_by_kernel = true;
   given.given = planned.gives;
+}
+
+void LayoutPlan::find_epilogues(size_t node) {
+  PlannedNode& planned = nodes_[node];
+  if (planned.node->outputs.empty() || !has_blocks(planned.node->outputs[0])) return;
+  PlannedValue& output = values_.at(planned.node->outputs[0]);
+  if (planned.has_kernels) output.kernel = node;
+  if (planned.has_kernels || !follows(*planned.node)) return;
+  for (const Value* input : with_layouts(planned.node->inputs)) {
+    const PlannedValue& value = values_.at(input);
+    if (!value.kernel || value.readers != 1 || !planned.pointwise.contains(input)) continue;
+    planned.continued = input;
+    output.kernel = value.kernel;
+    return;
+  }
 }
 
 // ----------------------------------------------------------------------------------------------------------- costs
@@ -142,6 +164,7 @@ void LayoutPlan::add_costs_of_kernels(const PlannedNode& planned) {
       costs[size_t{reads}][size_t{gives}] = least;
     }
   labels_.add_costs(planned.reads, planned.gives, costs);
+  labels_.add_costs(planned.gives, target_.costs.preference_for_blocks, 0);
 }
 
 void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
@@ -155,7 +178,9 @@ void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
     const PlannedValue& written = values_.at(output);
     bool has_reason = false;
     for (const Value* input : inputs) {
-      const double strides = strided(planned, *input) / static_cast<double>(outputs.size());
+      // In another layout it is no epilogue, but a step of its own.
+      const double step = input == planned.continued ? target_.costs.copy_step : 0;
+      const double strides = strided(planned, *input) / static_cast<double>(outputs.size()) + step;
       const bool has_same_axes = input->shape->size() == output->shape->size();
       labels_.add_costs(values_.at(input).layout, has_same_axes ? written.layout : std::nullopt,
                         {{{0, strides}, {strides, 0}}});
@@ -164,6 +189,35 @@ void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
     const double reason = has_reason ? 0 : blocks_without_reason * written.copy_to_blocks;
     labels_.add_costs(written.layout, 0, written.padding * target_.costs.moved_vector + reason);
   }
+}
+
+// For a kernel that is the only reader of what another computes.
+void LayoutPlan::add_savings(PlannedNode& second) {
+  const std::vector<const Value*> inputs = activations(second);
+  if (inputs.size() != 1) return;
+  const PlannedValue& between = values_.at(inputs.front());
+  if (!between.kernel || between.readers != 1) return;
+  PlannedNode& first = nodes_[*between.kernel];
+  if (!(first.node->condition == second.node->condition)) return;
+  const double in_rows = saving(first, second, LayoutDemand::rows);
+  const double in_blocks = saving(first, second, LayoutDemand::blocks);
+  labels_.add_costs(first.gives, second.reads, {{{-in_rows, 0}, {0, -in_blocks}}});
+  first.lost_by_giving = second.lost_by_reading = std::max(in_rows, in_blocks);
+}
+
+double LayoutPlan::saving(const PlannedNode& first, const PlannedNode& second, LayoutDemand between) const {
+  double least = infinity;
+  for (const Offer& before : *first.offers)
+    for (const Offer& after : *second.offers) {
+      if (!takes_part(before) || !takes_part(after)) continue;
+      if (before.gives == LayoutDemand::none || after.reads == LayoutDemand::none) return 0;  // not known which it is
+      if (before.gives != between || after.reads != between) continue;
+      double most = 0;
+      for (const Fusion& fusion : target_.fusions)
+        if (fusion.saving) most = std::max(most, fusion.saving(before, after));
+      least = std::min(least, most);
+    }
+  return least == infinity ? 0 : least;
 }
 
 double LayoutPlan::copies(const PlannedNode& planned, bool to_blocks) const {
@@ -186,8 +240,8 @@ double LayoutPlan::cost_between(const PlannedNode& planned, const Offer& offer, 
   double least = infinity;
   for (const bool reads : choices_of(offer.reads))
     for (const bool gives : offer.gives == LayoutDemand::none ? std::vector<bool>{reads} : choices_of(offer.gives)) {
-      double copied = reads == reads_blocks ? 0 : copies(planned, reads);
-      if (gives != gives_blocks) copied += values_.at(output).copy(gives_blocks);
+      double copied = reads == reads_blocks ? 0 : copies(planned, reads) + planned.lost_by_reading;
+      if (gives != gives_blocks) copied += values_.at(output).copy(gives_blocks) + planned.lost_by_giving;
       least = std::min(least, copied);
     }
   return offer.cost.value_or(0) + least;

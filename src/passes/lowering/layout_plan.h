@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "passes/lowering/target.h"
@@ -18,6 +20,7 @@ struct PricedNode {
   const Node* node;
   const Offers* offers;                   // the last is the definition
   std::map<const Value*, double> loaded;  // elements that the definition loads of each input
+  std::set<const Value*> pointwise;       // inputs of which the definition is an epilogue (definition_cost.h)
 };
 
 class LayoutPlan {
@@ -44,20 +47,30 @@ class LayoutPlan {
     double strides = 0;                 // reading all of it in strides
     double copy_to_rows = 0, copy_to_blocks = 0;
 
+    size_t readers = 0;                 // the model's user among them
+    std::optional<size_t> kernel = {};  // the node whose kernel computes it, at its end or in an epilogue
+
     double copy(bool to_blocks) const { return to_blocks ? copy_to_blocks : copy_to_rows; }
   };
   struct PlannedNode : PricedNode {
     bool has_kernels = false;
-    Variable reads = {}, gives = {};  // of its kernels
+    Variable reads = {}, gives = {};   // of its kernels
+    const Value* continued = nullptr;  // the input whose kernel may compute the definition in its epilogue
+    // At most what a fusion saves that a copy of the activations, or of the output, prevents.
+    double lost_by_reading = 0, lost_by_giving = 0;
   };
 
   void add_value(const Value* value, UsualSizes& sizes);
   void add_variables(PlannedNode& planned);
   void add_kernel_variables(PlannedNode& planned);
+  void find_epilogues(size_t node);
   void add_costs(const PlannedValue& value);
   void add_costs_of_kernels(const PlannedNode& planned);
   void add_costs_of_loops(const PlannedNode& planned);
+  void add_savings(PlannedNode& second);
 
+  // What a fusion of the kernels of both nodes saves if the value between them is in that layout.
+  double saving(const PlannedNode& first, const PlannedNode& second, LayoutDemand between) const;
   // The cost of copying all activations.
   double copies(const PlannedNode& planned, bool to_blocks) const;
   // The cost of reading an input of the definition in strides.

@@ -1,6 +1,7 @@
 // Offers: the ways in which a target would compute a node, by its kernels, and what each costs.
 #pragma once
 
+#include <any>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct Offer {
   std::optional<double> cost = {};
   // Why it takes no part in the choice although the kernel supports the node; empty if it does.
   std::string declined = {};
+  // What the kernel has planned, for fusions that are priced before there are calls (Fusion::saving).
+  std::any plan = {};
   // Adds the step of the kernel's call to the program.
   std::function<void(LoweringContext&)> lower = {};
 };

@@ -22,6 +22,9 @@ struct Fusion {
   size_t calls;  // of the chain
   // Nothing if the target has no kernel for this chain. It may add buffers to the program.
   std::function<std::optional<KernelCall>(Program&, std::span<const KernelCall* const> chain)> fuse;
+  // How much less, at least, one kernel costs than two that are called as these offers say; 0 if it does not replace
+  // them. Null if it is not estimated: then the choice of layouts does not count it.
+  std::function<double(const Offer& first, const Offer& second)> saving = {};
 };
 
 // A kernel that computes what a loop nest does.
@@ -36,6 +39,8 @@ struct LayoutCosts {
   // Copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
   double copy_to_rows = 0, copy_to_blocks = 0;
   double copy_step = 0;  // each copy, whatever its size
+  // So much less counts as equal if a kernel may give blocks, and gives rows: costs may be too rough to tell.
+  double preference_for_blocks = 0;
   // In loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
   // reduction folds.
   double moved_vector = 0, weight_byte = 0, operation = 0, folded_element = 0;

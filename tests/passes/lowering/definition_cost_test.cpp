@@ -61,5 +61,27 @@ TEST(DefinitionCost, APartOfAnInputIsAllThatIsLoaded) {
   EXPECT_EQ(slice.loaded, 60);
 }
 
+// The inputs whose elements become those of the output one by one.
+std::vector<bool> are_pointwise(const std::string& text) {
+  const auto graph = read_shaped_graph(text);
+  UsualSizes sizes(*graph);
+  const Node& node = *graph->nodes().back();
+  const DefinitionCost cost = definition_cost(node, target_with_costs(), sizes);
+  std::vector<bool> result;
+  for (const Value* input : node.inputs) result.push_back(cost.pointwise.contains(input));
+  return result;
+}
+
+TEST(DefinitionCost, FindsWhatAnEpilogueMayCompute) {
+  EXPECT_EQ(are_pointwise("(float[2, 8, 6, 5] x) => (y) { y = Neg(x) }"), std::vector<bool>{true});
+  EXPECT_EQ(are_pointwise("(float[2, 8, 6, 5] x, float[8, 1, 1] s) => (y) { y = Mul(x, s) }"),
+            (std::vector<bool>{true, false}));
+  EXPECT_EQ(are_pointwise("(float[2, 8, 5, 5] x) => (y) { y = Transpose <perm = [0, 1, 3, 2]> (x) }"),
+            std::vector<bool>{false});
+  EXPECT_EQ(are_pointwise("(float[2, 8, 6, 5] x) => (y) { y = Softmax <axis = 3> (x) }"), std::vector<bool>{false});
+  EXPECT_EQ(are_pointwise("(float[2, 8, 6, 5] x) => (y) { y = MaxPool <kernel_shape = [1, 1]> (x) }"),
+            std::vector<bool>{false});
+}
+
 }  // namespace
 }  // namespace onnxc

@@ -19,24 +19,30 @@ namespace {
 
 using Random = std::mt19937;
 
-// Two full blocks of 30 voxels: a copy to rows costs 600, one to blocks 480.
+// Two full blocks of 30 voxels: a copy to rows costs 600, one to blocks 480, each beside its step.
 constexpr double copy_to_rows = 600, copy_to_blocks = 480;
 
+// What is priced of steps that fuse.
+struct Fused {
+  double copy_step = 0;
+  double saving_in_rows = 0, saving_in_blocks = 0;  // of two kernels
+  double preference_for_blocks = 0;
+
+  double saving(bool in_blocks) const { return in_blocks ? saving_in_blocks : saving_in_rows; }
+};
+
 // Neg has kernels for one operand and Mul for two; of other operators only the definition. Costs around those of
-// copies.
-Offers random_offers(const Node& node, Random& random) {
+// copies. `layouts`: those that a kernel may demand.
+Offers random_offers(const Node& node, const std::vector<LayoutDemand>& layouts, Random& random) {
   Offers offers;
   if (!is_operator(&node, "Neg") && !is_operator(&node, "Mul")) return offers;
-  using enum LayoutDemand;
-  const auto one_of = [&](std::initializer_list<LayoutDemand> demands) {
-    return demands.begin()[random() % demands.size()];
-  };
+  const auto one_of_layouts = [&] { return layouts[random() % layouts.size()]; };
   const size_t count = 1 + random() % 3;
   for (size_t i = 0; i < count; ++i) {
-    const LayoutDemand reads = one_of({none, rows, blocks, blocks});
+    const LayoutDemand reads = one_of_layouts();
     offers.push_back({.kernel = fmt::format("kernel{}", i),
                       .reads = reads,
-                      .gives = one_of({none, rows, blocks, blocks}),
+                      .gives = one_of_layouts(),
                       .activations = node.inputs.size(),
                       .cost = static_cast<double>(random() % 1500),
                       .lower = [](LoweringContext&) {}});
@@ -45,11 +51,22 @@ Offers random_offers(const Node& node, Random& random) {
   return offers;
 }
 
-Target random_target(uint32_t seed) {
+// With steps that fuse, only kernels compute what they support, and each says its layouts.
+Target random_target(uint32_t seed, const std::optional<Fused>& fused) {
   Target target = text_target();
   target.costs = {.copy_to_rows = 10, .copy_to_blocks = 8, .moved_vector = 2, .operation = 1, .folded_element = 1};
-  target.offers = [random = std::make_shared<Random>(seed)](const Node& node, const Graph&) {
-    return random_offers(node, *random);
+  if (fused) {
+    target.costs.copy_step = fused->copy_step;
+    target.costs.preference_for_blocks = fused->preference_for_blocks;
+    target.weighs_definitions = false;
+    target.fusions.front().saving = [fused](const Offer& first, const Offer&) {
+      return fused->saving(first.gives == LayoutDemand::blocks);
+    };
+  }
+  using enum LayoutDemand;
+  const std::vector<LayoutDemand> layouts = fused ? std::vector{rows, blocks} : std::vector{none, rows, blocks, blocks};
+  target.offers = [layouts, random = std::make_shared<Random>(seed)](const Node& node, const Graph&) {
+    return random_offers(node, layouts, *random);
   };
   return target;
 }
@@ -57,11 +74,14 @@ Target random_target(uint32_t seed) {
 // A plan as the oracle has it: what it costs is written here once more, from the words of choose_kernels.h.
 class Oracle {
  public:
-  Oracle(const Graph& graph, const KernelChoices& choices) : graph_(graph), choices_(choices) {
+  Oracle(const Graph& graph, const KernelChoices& choices, const Fused& fused = {})
+      : graph_(graph), choices_(choices), fused_(fused) {
     for (const auto& node : graph.nodes()) {
       nodes_.push_back(node.get());
-      values_.push_back(node->outputs[0]);
+      for (const Value* input : std::set<Value*>(node->inputs.begin(), node->inputs.end())) ++readers_[input];
     }
+    for (const Value* output : graph.outputs) ++readers_[output];
+    for (const Node* node : nodes_) find_kernel_of(*node);
   }
 
   struct Plan {
@@ -85,17 +105,19 @@ class Oracle {
         const bool follows = node->op->layout == LayoutRule::follows;
         if (!follows) given[output] = false;
         for (const Value* input : std::set<Value*>(node->inputs.begin(), node->inputs.end()))
-          if (layout(input) != given[output]) sum += copy_to_rows;
+          if (layout(input) != given[output]) sum += copy_to_rows + (continues(*node, input) ? fused_.copy_step : 0);
       } else {
         const bool reads = offer->reads == LayoutDemand::none ? free_layout : offer->reads == LayoutDemand::blocks;
         given[output] = offer->gives == LayoutDemand::none ? reads : offer->gives == LayoutDemand::blocks;
         for (const Value* input : node->inputs) wanted[input].insert(reads);
+        if (!given[output] && may_give_blocks(*node)) sum += fused_.preference_for_blocks;
       }
     }
     for (const auto& [value, layouts] : wanted)
       for (const bool blocks : layouts)
-        if (blocks != (given.contains(value) && given.at(value))) sum += blocks ? copy_to_blocks : copy_to_rows;
-    return sum;
+        if (blocks != (given.contains(value) && given.at(value)))
+          sum += fused_.copy_step + (blocks ? copy_to_blocks : copy_to_rows);
+    return sum - saved(plan);
   }
 
   // Calls visit(plan) for each.
@@ -158,11 +180,57 @@ class Oracle {
 
  private:
   // The nodes up to one.
-  Oracle(const Oracle& whole, const Node* last) : graph_(whole.graph_), choices_(whole.choices_) {
+  Oracle(const Oracle& whole, const Node* last)
+      : graph_(whole.graph_),
+        choices_(whole.choices_),
+        fused_(whole.fused_),
+        readers_(whole.readers_),
+        kernel_of_(whole.kernel_of_),
+        continued_(whole.continued_) {
     for (const Node* node : whole.nodes_) {
       nodes_.push_back(node);
       if (node == last) return;
     }
+  }
+
+  bool has_kernels(const Node& node) const {
+    const Offers& offers = choices_.nodes.at(&node).offers;
+    return std::any_of(offers.begin(), offers.end() - 1, [](const Offer& offer) { return offer.declined.empty(); });
+  }
+
+  bool may_give_blocks(const Node& node) const {
+    const Offers& offers = choices_.nodes.at(&node).offers;
+    return std::any_of(offers.begin(), offers.end() - 1,
+                       [](const Offer& offer) { return offer.declined.empty() && offer.gives != LayoutDemand::rows; });
+  }
+
+  // The node whose kernel computes a value, at its end or in an epilogue.
+  void find_kernel_of(const Node& node) {
+    if (has_kernels(node)) kernel_of_[node.outputs[0]] = &node;
+    if (has_kernels(node) || node.op->layout != LayoutRule::follows) return;
+    for (const Value* input : node.inputs) {
+      if (!kernel_of_.contains(input) || readers_.at(input) != 1) continue;
+      kernel_of_[node.outputs[0]] = kernel_of_[input];
+      continued_[&node] = input;
+      return;
+    }
+  }
+
+  bool continues(const Node& node, const Value* input) const {
+    return continued_.contains(&node) && continued_.at(&node) == input;
+  }
+
+  double saved(const Plan& plan) const {
+    double sum = 0;
+    for (const Node* node : nodes_) {
+      const Value* input = node->inputs[0];
+      if (!has_kernels(*node) || node->inputs.back() != input || !kernel_of_.contains(input)) continue;
+      if (readers_.at(input) != 1) continue;
+      const LayoutDemand gives = plan.taken.at(kernel_of_.at(input)).first->gives;
+      if (gives != LayoutDemand::none && gives == plan.taken.at(node).first->reads)
+        sum += fused_.saving(gives == LayoutDemand::blocks);
+    }
+    return sum;
   }
 
   bool can_be_in_blocks(const Node& node) const {
@@ -183,7 +251,10 @@ class Oracle {
   const Graph& graph_;
   const KernelChoices& choices_;
   std::vector<const Node*> nodes_;
-  std::vector<const Value*> values_;
+  Fused fused_;
+  std::map<const Value*, int> readers_;
+  std::map<const Value*, const Node*> kernel_of_;
+  std::map<const Node*, const Value*> continued_;
 };
 
 // `count` nodes, each reading the value before, or any.
@@ -212,12 +283,12 @@ struct Costs {
   std::string text;
 };
 
-Costs costs_of(uint32_t seed, size_t count, bool is_chain) {
+Costs costs_of(uint32_t seed, size_t count, bool is_chain, const std::optional<Fused>& fused = {}) {
   Random random(seed);
   const std::string text = random_graph(count, is_chain, random);
   const auto graph = read_shaped_graph(text);
-  const KernelChoices choices = choose_kernels(*graph, random_target(seed));
-  const Oracle oracle(*graph, choices);
+  const KernelChoices choices = choose_kernels(*graph, random_target(seed, fused));
+  const Oracle oracle(*graph, choices, fused.value_or(Fused()));
   return {oracle.of_choice(), oracle.least(), oracle.greedy(), text + to_string(*graph, choices)};
 }
 
@@ -225,6 +296,14 @@ TEST(LayoutPlan, ChainsAreExact) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     const Costs costs = costs_of(seed, 4, true);
     EXPECT_DOUBLE_EQ(costs.chosen, costs.least) << costs.text;
+  }
+}
+
+TEST(LayoutPlan, ChainsOfStepsThatFuseAreExact) {
+  const Fused fused{.copy_step = 90, .saving_in_rows = 40, .saving_in_blocks = 700, .preference_for_blocks = 50};
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const Costs costs = costs_of(seed, 5, true, fused);
+    EXPECT_NEAR(costs.chosen, costs.least, 1e-9) << costs.text;
   }
 }
 

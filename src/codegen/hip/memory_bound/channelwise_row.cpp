@@ -141,15 +141,16 @@ std::optional<double> cost_of(const HipProblem& problem, const GpuMachine& gpu) 
   return estimate ? std::optional(estimate->microseconds) : std::nullopt;
 }
 
-// `is_planar`: between row-major tensors, a channel at a time; else from blocks.
-void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, bool is_planar, LoweringContext& context) {
+// From rows, to rows, it computes a channel at a time.
+void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LayoutDemand reads, LayoutDemand gives,
+                       LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
   const Layout rows = Layout::row_major(input.shape->size());
   const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
-  const bool is_in_rows = context.program().buffer(context.buffer(output)).layout.is_row_major();
-  const Layout output_layout = is_planar || is_in_rows ? rows : blocked;
+  const bool is_planar = reads == LayoutDemand::rows;
+  const Layout output_layout = gives == LayoutDemand::rows ? rows : blocked;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : kernels::block_channels};
   KernelCall call;
   call.inputs = {
@@ -166,16 +167,18 @@ void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, bool is
 // Convolutions with few channels a group, depthwise among them.
 void offer_channelwise(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !supports(*problem.convolution, gpu)) return;
-  for (const LayoutDemand layout : {LayoutDemand::blocks, LayoutDemand::rows}) {
-    const bool is_planar = layout == LayoutDemand::rows;
+  const auto offer = [&](LayoutDemand reads, LayoutDemand gives) {
     offers.push_back({.kernel = convolution_title("conv channelwise", *problem.convolution),
-                      .reads = layout,
-                      .gives = layout,
+                      .reads = reads,
+                      .gives = gives,
                       .cost = cost_of(problem, gpu),
-                      .lower = [problem, gpu, is_planar](LoweringContext& context) {
-                        lower_channelwise(problem, gpu, is_planar, context);
+                      .lower = [problem, gpu, reads, gives](LoweringContext& context) {
+                        lower_channelwise(problem, gpu, reads, gives, context);
                       }});
-  }
+  };
+  offer(LayoutDemand::blocks, LayoutDemand::blocks);
+  offer(LayoutDemand::blocks, LayoutDemand::rows);
+  offer(LayoutDemand::rows, LayoutDemand::rows);
 }
 
 }  // namespace onnxc

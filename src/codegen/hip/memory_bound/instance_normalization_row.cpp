@@ -3,7 +3,6 @@
 #include "codegen/call/kernel_call.h"
 #include "codegen/hip/memory_bound/line_call.h"
 #include "ops/network/normalization_spec.h"
-#include "ops/op.h"
 
 namespace onnxc {
 namespace {
@@ -58,14 +57,6 @@ void lower_instance_normalization(const Node& node, const PlannedLines& planned,
   emit_lines(node, planned, layout, scaled_epilogue(node, context, channel), context);
 }
 
-// The product of a convolution and the statistics of its results may become one launch (normalized_product.h), whose
-// gain no offer knows; it has both in blocks.
-std::string reason_against_rows(const Node& node) {
-  const Node* const before = node.inputs[0]->producer;
-  const bool is_convolution = is_operator(before, "Conv") || is_operator(before, "ConvTranspose");
-  return is_convolution ? "the convolution before it gives blocks" : "";
-}
-
 }  // namespace
 
 // InstanceNormalization and GroupNormalization, from blocks and from rows.
@@ -81,7 +72,7 @@ void offer_instance_normalization(const HipProblem& problem, const GpuMachine& g
                       .reads = layout,
                       .gives = layout,
                       .cost = cost_of(planned, *problem.graph),
-                      .declined = layout == LayoutDemand::rows ? reason_against_rows(node) : "",
+                      .plan = planned,
                       .lower = [&node, planned](LoweringContext& context) {
                         lower_instance_normalization(node, planned, context);
                       }});

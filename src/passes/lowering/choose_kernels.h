@@ -10,7 +10,7 @@
 //   want it. The model's inputs and outputs are in rows;
 // - loop nests that read a value in another layout than they write, or than their operator means (LayoutRule): they
 //   read it in strides, each of them, for the price of a copy. One that would else be the epilogue of the kernel before
-//   it (fuse_epilogues.h) costs a step more;
+//   it (fuse_epilogues.h) costs a step more, and so does a definition in the place of that kernel;
 // - less what one kernel for two saves (Fusion::saving) if the value between them is in the layout of its offers;
 // - a target's preference for blocks, for each kernel that gives rows and might give blocks.
 // That sum is over pairs of labels "rows" or "blocks" (two_labels.h): of each value, of what a kernel reads and gives,

@@ -54,7 +54,8 @@ LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<Pri
     for (const Value* input : node.node->inputs) add_value(input, sizes);
     for (const Value* output : node.node->outputs) add_value(output, sizes);
     for (const Value* input : std::set<const Value*>(node.node->inputs.begin(), node.node->inputs.end()))
-      if (const auto found = values_.find(input); found != values_.end()) ++found->second.readers;
+      if (const auto found = values_.find(input); found != values_.end())
+        found->second.readers.push_back(nodes_.size());
     const bool has_kernels = std::any_of(node.offers->begin(), node.offers->end() - 1, takes_part);
     nodes_.push_back({std::move(node), has_kernels});
   }
@@ -64,8 +65,8 @@ LayoutPlan::LayoutPlan(const Graph& graph, const Target& target, std::vector<Pri
   for (PlannedNode& node : nodes_) add_variables(node);
   for (size_t node = 0; node < nodes_.size(); ++node) find_epilogues(node);
   for (const Value* value : in_order_) add_costs(values_.at(value));
-  for (PlannedNode& node : nodes_)
-    if (node.has_kernels) add_savings(node);
+  for (size_t node = 0; node < nodes_.size(); ++node)
+    if (nodes_[node].has_kernels) add_savings(node);
   for (const PlannedNode& node : nodes_) node.has_kernels ? add_costs_of_kernels(node) : add_costs_of_loops(node);
 }
 
@@ -85,13 +86,12 @@ void LayoutPlan::add_value(const Value* value, UsualSizes& sizes) {
   const double full_blocks = sizes.of(shape[1]) / static_cast<double>(target_.block_channels);
   const LayoutCosts& costs = target_.costs;
   in_order_.push_back(value);
-  const auto uses = std::ranges::count(graph_.outputs, value);
   values_[value] = {.elements = sizes.of(shape[0]) * sizes.of(shape[1]) * voxels,
                     .padding = (blocks - full_blocks) * voxels,
                     .strides = blocks * voxels * std::max(costs.copy_to_rows, costs.copy_to_blocks),
                     .copy_to_rows = blocks * voxels * costs.copy_to_rows + costs.copy_step,
                     .copy_to_blocks = blocks * voxels * costs.copy_to_blocks + costs.copy_step,
-                    .readers = static_cast<size_t>(uses)};
+                    .is_output = graph_.is_output(value)};
 }
 
 void LayoutPlan::add_variables(PlannedNode& planned) {
@@ -121,6 +121,21 @@ void LayoutPlan::add_kernel_variables(PlannedNode& planned) {
   given.given = planned.gives;
 }
 
+std::optional<size_t> LayoutPlan::only_reader(const Value* value) const {
+  const PlannedValue& planned = values_.at(value);
+  const auto is_computed_in_another = [&](size_t reader) {
+    const PlannedNode& node = nodes_[reader];
+    if (node.has_kernels || !node.pointwise.contains(value)) return false;
+    const PlannedValue& output = values_.at(node.node->outputs[0]);
+    return !output.is_output && output.readers.size() == 1 && !nodes_[output.readers.front()].has_kernels &&
+           std::ranges::find(planned.readers, output.readers.front()) != planned.readers.end();
+  };
+  std::vector<size_t> left;
+  std::ranges::copy_if(planned.readers, std::back_inserter(left),
+                       [&](size_t reader) { return !is_computed_in_another(reader); });
+  return planned.is_output || left.size() != 1 ? std::nullopt : std::optional(left.front());
+}
+
 void LayoutPlan::find_epilogues(size_t node) {
   PlannedNode& planned = nodes_[node];
   if (planned.node->outputs.empty() || !has_blocks(planned.node->outputs[0])) return;
@@ -129,9 +144,10 @@ void LayoutPlan::find_epilogues(size_t node) {
   if (planned.has_kernels || !follows(*planned.node)) return;
   for (const Value* input : with_layouts(planned.node->inputs)) {
     const PlannedValue& value = values_.at(input);
-    if (!value.kernel || value.readers != 1 || !planned.pointwise.contains(input)) continue;
+    if (!value.kernel || !planned.pointwise.contains(input) || only_reader(input) != node) continue;
     planned.continued = input;
     output.kernel = value.kernel;
+    nodes_[*value.kernel].has_epilogue = true;
     return;
   }
 }
@@ -192,11 +208,12 @@ void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
 }
 
 // For a kernel that is the only reader of what another computes.
-void LayoutPlan::add_savings(PlannedNode& second) {
+void LayoutPlan::add_savings(size_t node) {
+  PlannedNode& second = nodes_[node];
   const std::vector<const Value*> inputs = activations(second);
   if (inputs.size() != 1) return;
   const PlannedValue& between = values_.at(inputs.front());
-  if (!between.kernel || between.readers != 1) return;
+  if (!between.kernel || only_reader(inputs.front()) != node) return;
   PlannedNode& first = nodes_[*between.kernel];
   if (!(first.node->condition == second.node->condition)) return;
   const double in_rows = saving(first, second, LayoutDemand::rows);
@@ -249,7 +266,7 @@ double LayoutPlan::cost_between(const PlannedNode& planned, const Offer& offer, 
 
 double LayoutPlan::definition_between(const PlannedNode& planned, bool reads_blocks, bool gives_blocks) const {
   const bool writes_blocks = follows(*planned.node) && gives_blocks;
-  double cost = planned.offers->back().cost.value_or(0);
+  double cost = planned.offers->back().cost.value_or(0) + (planned.has_epilogue ? target_.costs.copy_step : 0);
   if (reads_blocks != writes_blocks)
     for (const Value* input : activations(planned)) cost += strided(planned, *input);
   if (!gives_blocks) return cost;

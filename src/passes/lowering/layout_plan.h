@@ -47,7 +47,8 @@ class LayoutPlan {
     double strides = 0;                 // reading all of it in strides
     double copy_to_rows = 0, copy_to_blocks = 0;
 
-    size_t readers = 0;                 // the model's user among them
+    bool is_output = false;             // of the model
+    std::vector<size_t> readers = {};   // the numbers of nodes
     std::optional<size_t> kernel = {};  // the node whose kernel computes it, at its end or in an epilogue
 
     double copy(bool to_blocks) const { return to_blocks ? copy_to_blocks : copy_to_rows; }
@@ -55,6 +56,7 @@ class LayoutPlan {
   struct PlannedNode : PricedNode {
     bool has_kernels = false;
     Variable reads = {}, gives = {};   // of its kernels
+    bool has_epilogue = false;         // its kernels would compute what follows; its definition does not
     const Value* continued = nullptr;  // the input whose kernel may compute the definition in its epilogue
     // At most what a fusion saves that a copy of the activations, or of the output, prevents.
     double lost_by_reading = 0, lost_by_giving = 0;
@@ -63,11 +65,13 @@ class LayoutPlan {
   void add_value(const Value* value, UsualSizes& sizes);
   void add_variables(PlannedNode& planned);
   void add_kernel_variables(PlannedNode& planned);
+  // The only node that reads a value once nests are fused, which computes one that is read once inside its reader.
+  std::optional<size_t> only_reader(const Value* value) const;
   void find_epilogues(size_t node);
   void add_costs(const PlannedValue& value);
   void add_costs_of_kernels(const PlannedNode& planned);
   void add_costs_of_loops(const PlannedNode& planned);
-  void add_savings(PlannedNode& second);
+  void add_savings(size_t node);
 
   // What a fusion of the kernels of both nodes saves if the value between them is in that layout.
   double saving(const PlannedNode& first, const PlannedNode& second, LayoutDemand between) const;

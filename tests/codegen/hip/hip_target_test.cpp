@@ -191,7 +191,8 @@ TEST(HipTarget, AFusionDecidesForItsLayout) {
   constexpr const char* model = R"((float[1, 16, 8, 16, 16] x) => (y)
       <float[32, 16, 1, 1, 1] w, float[32] s, float[32] b, float[32, 32, 1, 1, 1] v> {{
     a = Conv (x, w)
-    c = Abs (a)
+    g = Sigmoid (a)
+    c = Mul (a, g)
     n = InstanceNormalization (c, s, b)
     m = Conv (n, v)
     y = {}

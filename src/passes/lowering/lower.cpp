@@ -122,10 +122,8 @@ bool has_layout(const Buffer& buffer, LayoutDemand demand) {
 }
 
 // The calls of a node do what its offer says: one has its name, by which reports find it, and those of its activations
-// and of its output are in the layouts that were priced. A kernel may write rows though its offer gives blocks if the
-// value is in rows: that saves the copy.
-void check_calls(const Program& program, std::span<const Step> steps, const Node& node, const Offer& offer,
-                 LoweringContext& context) {
+// and of its output are in the layouts that were priced.
+void check_calls(const Program& program, std::span<const Step> steps, const Node& node, const Offer& offer) {
   bool has_call = false, is_named = false;
   for (const Step& step : steps) {
     const auto* call = std::get_if<KernelCall>(&step.work);
@@ -137,8 +135,7 @@ void check_calls(const Program& program, std::span<const Step> steps, const Node
       internal_check(!is_activation(input) || has_layout(program.buffer(input), offer.reads),
                      "a kernel reads the layout of its offer");
     const Buffer& written = program.buffer(call->output);
-    internal_check(written.name != node.outputs[0]->name || has_layout(written, offer.gives) ||
-                       call->output == context.buffer(*node.outputs[0]),
+    internal_check(written.name != node.outputs[0]->name || has_layout(written, offer.gives),
                    "a kernel writes the layout of its offer");
   }
   if (has_call && !is_named) internal_error("no call has the name of its offer, " + offer.kernel);
@@ -150,7 +147,7 @@ void lower_node(const Node& node, const KernelChoices& choices, LoweringContext&
   const size_t first = context.program().steps.size();
   context.set_kernel(offer->kernel);
   offer->lower(context);
-  check_calls(context.program(), std::span(context.program().steps).subspan(first), node, *offer, context);
+  check_calls(context.program(), std::span(context.program().steps).subspan(first), node, *offer);
 }
 
 // Binds the symbols among a value's elements: they are known once the value is computed.

@@ -48,7 +48,7 @@ tokens (float[2, 40, 64] x) => (y) {
 }
 """
 FUSED = ("attention ", ", normalized", " maximum of ")
-# What a launch after another costs beside its kernel (kernels/hip/wave/launch.h).
+# A launch after another costs so much beside its kernel (kernels/hip/wave/launch.h).
 LAUNCH_MICROSECONDS = 3
 Json = dict[str, Any]
 

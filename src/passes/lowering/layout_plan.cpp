@@ -194,7 +194,7 @@ void LayoutPlan::add_costs_of_loops(const PlannedNode& planned) {
     const PlannedValue& written = values_.at(output);
     bool has_reason = false;
     for (const Value* input : inputs) {
-      // In another layout it is no epilogue, but a step of its own.
+      // In another layout it is a step of its own, not an epilogue.
       const double step = input == planned.continued ? target_.costs.copy_step : 0;
       const double strides = strided(planned, *input) / static_cast<double>(outputs.size()) + step;
       const bool has_same_axes = input->shape->size() == output->shape->size();

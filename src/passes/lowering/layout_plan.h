@@ -20,7 +20,7 @@ struct PricedNode {
   const Node* node;
   const Offers* offers;                   // the last is the definition
   std::map<const Value*, double> loaded;  // elements that the definition loads of each input
-  std::set<const Value*> pointwise;       // inputs of which the definition is an epilogue (definition_cost.h)
+  std::set<const Value*> pointwise;       // inputs whose epilogue the definition may be (definition_cost.h)
 };
 
 class LayoutPlan {
@@ -73,7 +73,7 @@ class LayoutPlan {
   void add_costs_of_loops(const PlannedNode& planned);
   void add_savings(size_t node);
 
-  // What a fusion of the kernels of both nodes saves if the value between them is in that layout.
+  // The saving of a fusion of both nodes' kernels if the value between them is in that layout.
   double saving(const PlannedNode& first, const PlannedNode& second, LayoutDemand between) const;
   // The cost of copying all activations.
   double copies(const PlannedNode& planned, bool to_blocks) const;

@@ -28,7 +28,7 @@ struct Offer {
   std::optional<double> cost = {};
   // Why it takes no part in the choice although the kernel supports the node; empty if it does.
   std::string declined = {};
-  // What the kernel has planned, for fusions that are priced before there are calls (Fusion::saving).
+  // The kernel's plan, for fusions that are priced before there are calls (Fusion::saving).
   std::any plan = {};
   // Adds the step of the kernel's call to the program.
   std::function<void(LoweringContext&)> lower = {};

@@ -22,7 +22,7 @@ using Random = std::mt19937;
 // Two full blocks of 30 voxels: a copy to rows costs 600, one to blocks 480, each beside its step.
 constexpr double copy_to_rows = 600, copy_to_blocks = 480;
 
-// What is priced of steps that fuse.
+// The prices of steps that fuse.
 struct Fused {
   double copy_step = 0;
   double saving_in_rows = 0, saving_in_blocks = 0;  // of two kernels

@@ -122,7 +122,7 @@ class LineChunkSpec : public LineSpecBase {
   // are folded, and launches one of two last kernels. `chunks` are their arguments in the host file.
   std::vector<DeviceFunction> last_launches(const KernelCall& call, const Program& program,
                                             const std::string& chunks) const;
-  // Of lines that have whole chunks. Parts have another length if `columns` is not 0; the statistics begin `offset`
+  // Lines have whole chunks. Parts have another length if `columns` is not 0; the statistics begin `offset`
   // elements after the workspace.
   std::shared_ptr<LineChunkSpec> with_parts(int64_t columns, int64_t offset) const;
 

@@ -6,8 +6,8 @@
 
 namespace onnxc::runtime {
 
-// The last program whose features this CPU has, or of several the one that the environment variable ONNXC_MARCH
-// names; an empty one of a model for GPUs only. Null if there is none, with the reason in `error`.
+// Finds the last program whose features this CPU has, or the one that the environment variable ONNXC_MARCH names. A
+// model for only GPUs gives an empty program. Null if no program fits, with the reason in `error`.
 const CpuProgram* choose_cpu_program(ErrorText& error);
 
 }  // namespace onnxc::runtime

@@ -48,7 +48,7 @@ class ShortText {
 
 using Path = ShortText<1024>;
 
-// The number in OMP_NUM_THREADS; of "4,2" (OpenMP's nested form) the first. 0 if there is none that is positive.
+// Reads OMP_NUM_THREADS: "4", or the first number of "4,2" (OpenMP's nested form). 0 if it is not a positive number.
 int openmp_threads() {
   const char* text = getenv("OMP_NUM_THREADS");
   if (text == nullptr) return 0;

@@ -10,7 +10,7 @@ namespace onnxc::machine {
 // The first of an architecture is the one that its name means.
 inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x, mi300x_cpx, mi300a, mi355x, rx7900xtx};
 
-// The row of a card's name, or of an architecture's; null if there is none.
+// Finds the row by the name of a card or of an architecture; null if no row has it.
 constexpr const GpuMachine* find_gpu(std::string_view name) {
   for (const GpuMachine& machine : gpu_machines)
     if (name == machine.name || name == machine.architecture) return &machine;

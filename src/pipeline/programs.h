@@ -40,7 +40,7 @@ struct Programs {
 
   // The program that the runtime binds before it asks for a target.
   const Program& bound() const { return cpu ? *cpu : gpus.front().program; }
-  // That of the most capable CPU.
+  // The program of the most capable CPU.
   const Program& best_cpu() const { return variants.empty() ? *cpu : variants.back().program; }
 };
 // A program for each target, from the same graph.

@@ -20,7 +20,7 @@ struct NarrowProducts {
 CpuMachine resolve_march(const std::string& march, const CompilerRequest& request = {},
                          const NarrowProducts& products = {});
 // With several names: first the CPU whose code runs on all the others, then by their number of features. UsageError if
-// there is none, or one is named twice.
+// no CPU's code runs on all the others, or one is named twice.
 std::vector<CpuMachine> resolve_marches(const std::vector<std::string>& marches, const CompilerRequest& request = {},
                                         const NarrowProducts& products = {});
 // The same for a name that only clang knows, by clang's own macros.

@@ -16,8 +16,7 @@ Partition partition_from_environment() {
                     "GFX942SIM_PARTITION is '{}'; known are spx, cpx and cpx,nps4", modes);
   partition.devices = partition.gpu.xcds;
   partition.memory_domains = modes == "cpx" ? 1 : 4;
-  partition.gpu.compute_units /= partition.gpu.xcds;
-  partition.gpu.xcds = 1;
+  partition.gpu = onnxc::machine::mi300x_cpx;
   return partition;
 }
 

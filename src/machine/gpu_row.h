@@ -1,4 +1,4 @@
-// What a row of data says about a GPU: a card, or the part of one that is a device. The compiler, the kernels that it
+// A GPU as a row of data: a card, or the part of one that is a device. The compiler, the kernels that it
 // instantiates and the simulator read the same row (amd_machines.h, nvidia_machines.h).
 #pragma once
 

@@ -1,17 +1,18 @@
-// NVIDIA's GPUs. What a compute capability has: CUDA C++ Programming Guide, technical specifications by compute
-// capability (registers of 256 KiB a unit, warps and shared memory of a unit) and "Shared Memory" of its capability (48
-// KiB a block unless it asks for more at its launch, 1 KiB a block for the system); CUDA's occupancy calculator (its
-// granules). ptxas is told that two blocks share a unit (kernels/hip/nvidia/attributes.h), and gives a product nearly
-// all of the 128 registers that this leaves to a thread. Products a cycle follow from the peak rates that NVIDIA names,
-// by units and clock.
+// NVIDIA's GPUs. The CUDA C++ Programming Guide has the technical specifications by compute capability: registers of
+// 256 KiB, warps and shared memory of a unit. Its chapters "Shared Memory" say that a block has at most 48 KiB unless
+// it asks for more at its launch, and the system takes 1 KiB of each. Granules are those of CUDA's occupancy
+// calculator.
+//
+// ptxas is told that two blocks share a unit (kernels/hip/nvidia/attributes.h), and gives a product nearly all of the
+// 128 registers that this leaves to a thread. Products a cycle follow from NVIDIA's peak rates, by units and clock.
 #pragma once
 
 #include "machine/gpu_row.h"
 
 namespace onnxc::machine {
 
-// A100 (80 GB, SXM): NVIDIA A100 white paper, table 4 and "A100 L2 cache" (108 units, 1,410 MHz, 40 MiB of L2 and 5,120
-// bytes a cycle, 64 lanes of float32 and 1,024 products of 16-bit types a unit and cycle); data sheet (2,039 GB/s).
+// A100 (80 GB, SXM): data sheet (2,039 GB/s). NVIDIA A100 white paper, table 4: 108 units, 1,410 MHz, 40 MiB of L2, 64
+// lanes of float32 and 1,024 products of 16-bit types a unit. Its section on the L2 cache: 5,120 bytes a cycle.
 inline constexpr GpuMachine a100{.name = "a100",
                                  .architecture = "sm_80",
                                  .vendor = Vendor::nvidia,
@@ -89,8 +90,8 @@ inline constexpr GpuMachine rtx5090 = [] {
 }();
 
 // H100 (SXM5): NVIDIA H100 white paper, table 3 (132 units, 1,830 MHz while the matrix units work, 50 MiB of L2, 3.35
-// TB/s); Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture" (mma.sync reaches 62% of the
-// matrix unit's 512 products a cycle); its L2 gave 5.2 TB/s to a kernel that it bounds, by Nsight Compute.
+// TB/s). The matrix unit reaches 62% of its 512 products a cycle with mma.sync (Luo et al., "Benchmarking and
+// Dissecting the Nvidia Hopper GPU Architecture"). Its L2 gave 5.2 TB/s to a kernel that it bounds (Nsight Compute).
 inline constexpr GpuMachine h100 = [] {
   GpuMachine card = a100;
   card.name = "h100";

@@ -16,7 +16,7 @@ TEST(GpuMachine, ANameIsThatOfOneRow) {
     EXPECT_TRUE(names.insert(gpu.name).second) << gpu.name;
     EXPECT_EQ(find_gpu(gpu.name)->name, std::string(gpu.name));
   }
-  // What an architecture's constant is to the kernels, its name is to the command line.
+  // An architecture means the same card to the kernels and to the command line.
   EXPECT_STREQ(find_gpu("gfx942")->name, gfx942.name);
   EXPECT_STREQ(find_gpu("gfx90a")->name, gfx90a.name);
   EXPECT_STREQ(find_gpu("gfx950")->name, gfx950.name);

@@ -13,7 +13,7 @@ from tests import onnxc_commands
 
 SOURCES = onnxc_commands.REPOSITORY / "src"
 LIBCLC = Path("/usr/lib/clc/nvptx64--nvidiacl.bc")
-# What passes the bits of a half on, unchanged or as a part.
+# Instructions that pass the bits of a half on, unchanged or as a part.
 MOVES = re.compile(r"mov|shr|shl|and|or|bfe|prmt|cvt\.[us]\d+\.[us]\d+|selp")
 
 

@@ -13,7 +13,7 @@ from tests.models.argument_layouts import host_layouts
 from tests.models.ptx import Kernel
 from tests.models.test_gpu import ALWAYS, Planned, arguments_type, planned
 
-# Of a block that does not ask for more at its launch; registers of a thread, of which a unit has 65,536.
+# The bytes of a block that does not ask for more at its launch, and the registers of a thread.
 MOST_SHARED, MOST_REGISTERS = 48 * 1024, 255
 REGISTERS, MOST_WAVES = 512, 16  # of a lane of a unit's quarter, dealt out to a thread in eights
 

@@ -5,8 +5,8 @@
 
 namespace onnxc::kernels {
 
-// e^a within 1.01 units of the last place: a = n ln 2 + r, a polynomial of r (Cephes, expf) and 2^n as two factors, of
-// which only the last product rounds.
+// e^a within 1.01 units of the last place: a = n ln 2 + r, a polynomial of r (Cephes, expf), and 2^n as two factors.
+// Only the last product rounds.
 inline float exponential_of_float(float a) {
   // Beyond these the result is 0 or infinite. A NaN passes both.
   const float inside = a < -104.0f ? -104.0f : a > 89.0f ? 89.0f : a;

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "cpu/cpu_program.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "host/options.h"
 #include "threads/shared_pool.h"
 #include "threads/thread_count.h"

@@ -8,10 +8,10 @@
 //     w[s + round] = 1;  state += sum(w)    step 5, and step 6 ends the round, or the loop: level 3
 //   y[s] = state;  z[rounds] = 0, 1, ...    step 7
 //
-// s must not be 13. The same for a GPU, whose kernels are those of hip/fake_hip.cpp.
-#include "hip/backend.h"
-#include "runtime/hip/fake_kernels.h"
-#include "runtime/hip/gpu_steps.h"
+// s must not be 13. The same for a GPU, whose kernels are those of gpu/fake_hip.cpp.
+#include "gpu/backend.h"
+#include "runtime/gpu/fake_kernels.h"
+#include "runtime/gpu/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -224,7 +224,7 @@ extern const ModelDescription model = {
     .weights_size = sizeof weights,
     .device_programs = device_programs,
     .device_program_count = 1,
-    .device_backend = &hip_backend,
+    .device_backend = &gpu_backend,
 };
 
 }  // namespace onnxc::runtime

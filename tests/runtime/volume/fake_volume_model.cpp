@@ -1,9 +1,9 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W]; y's first channel is x and its
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
 #include "base/model.h"
-#include "hip/backend.h"
-#include "runtime/hip/fake_kernels.h"
-#include "runtime/hip/gpu_steps.h"
+#include "gpu/backend.h"
+#include "runtime/gpu/fake_kernels.h"
+#include "runtime/gpu/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -121,7 +121,7 @@ extern const ModelDescription model = {
     .weights_size = 0,
     .device_programs = device_programs,
     .device_program_count = 1,
-    .device_backend = &hip_backend,
+    .device_backend = &gpu_backend,
 };
 
 }  // namespace onnxc::runtime

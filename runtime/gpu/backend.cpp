@@ -1,11 +1,11 @@
-#include "hip/backend.h"
+#include "gpu/backend.h"
 
-#include "hip/device_instance.h"
-#include "hip/window_transfers.h"
+#include "gpu/device_instance.h"
+#include "gpu/window_transfers.h"
 
 namespace onnxc::runtime {
 
-const DeviceBackend hip_backend = {
+const DeviceBackend gpu_backend = {
     .create = DeviceInstance::create,
     .program = [](const DeviceInstance* instance) -> const DeviceProgram& { return instance->module().program(); },
     .destroy = DeviceInstance::destroy,

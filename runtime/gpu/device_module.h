@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/array.h"
-#include "hip/hip_library.h"
-#include "hip/program.h"
+#include "gpu/hip_library.h"
+#include "gpu/program.h"
 
 namespace onnxc::runtime {
 

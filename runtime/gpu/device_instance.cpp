@@ -1,11 +1,11 @@
 // Making an instance, its plan and its memory.
-#include "hip/device_instance.h"
+#include "gpu/device_instance.h"
 
 #include <stdlib.h>
 
 #include <new>
 
-#include "hip/callers_value.h"
+#include "gpu/callers_value.h"
 
 namespace onnxc::runtime {
 namespace {

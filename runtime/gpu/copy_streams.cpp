@@ -1,4 +1,4 @@
-#include "hip/copy_streams.h"
+#include "gpu/copy_streams.h"
 
 namespace onnxc::runtime {
 

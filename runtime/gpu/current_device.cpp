@@ -1,4 +1,4 @@
-#include "hip/current_device.h"
+#include "gpu/current_device.h"
 
 namespace onnxc::runtime {
 

@@ -1,7 +1,7 @@
 // An input or output of a run as it lies in the caller's memory.
 #pragma once
 
-#include "hip/backend.h"
+#include "gpu/backend.h"
 
 namespace onnxc::runtime {
 

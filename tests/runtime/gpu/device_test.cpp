@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "runtime/hip/fake_hip_library.h"
+#include "runtime/gpu/fake_hip_library.h"
 #include "runtime/levels_run.h"
 
 namespace onnxc {

@@ -5,7 +5,7 @@
 // instances go on.
 #pragma once
 
-#include "hip/copy_streams.h"
+#include "gpu/copy_streams.h"
 
 namespace onnxc::runtime {
 

@@ -1,9 +1,9 @@
 // A model with a program for a GPU as generated code describes it, written by hand:
 //   t[N, 4] = x[N, 4] * weights[4]          kernel "multiply"
 //   y[N, 4] = t[N, 4] + k[4]                kernel "add"
-#include "hip/backend.h"
-#include "runtime/hip/fake_kernels.h"
-#include "runtime/hip/gpu_steps.h"
+#include "gpu/backend.h"
+#include "runtime/gpu/fake_kernels.h"
+#include "runtime/gpu/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -114,7 +114,7 @@ extern const ModelDescription model = {
     .weights_size = sizeof weights,
     .device_programs = device_programs,
     .device_program_count = 4,
-    .device_backend = &hip_backend,
+    .device_backend = &gpu_backend,
 };
 
 }  // namespace onnxc::runtime

@@ -1,4 +1,4 @@
-#include "hip/hip_library.h"
+#include "gpu/hip_library.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "base/memory_plan.h"
-#include "hip/backend.h"
-#include "hip/captured_graphs.h"
-#include "hip/current_device.h"
-#include "hip/device_module.h"
-#include "hip/host_staging.h"
+#include "gpu/backend.h"
+#include "gpu/captured_graphs.h"
+#include "gpu/current_device.h"
+#include "gpu/device_module.h"
+#include "gpu/host_staging.h"
 
 namespace onnxc::runtime {
 

@@ -1,10 +1,10 @@
-#include "hip/window_transfers.h"
+#include "gpu/window_transfers.h"
 
 #include <stdlib.h>
 
 #include <new>
 
-#include "hip/current_device.h"
+#include "gpu/current_device.h"
 
 namespace onnxc::runtime {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/array.h"
-#include "hip/hip_library.h"
+#include "gpu/hip_library.h"
 
 namespace onnxc::runtime {
 

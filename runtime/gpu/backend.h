@@ -4,7 +4,7 @@
 
 #include "base/array.h"
 #include "base/error_text.h"
-#include "hip/program.h"
+#include "gpu/program.h"
 
 namespace onnxc::runtime {
 
@@ -79,6 +79,6 @@ struct DeviceBackend {
   onnxc_status (*wait_for_windows)(DeviceWindows* windows, int32_t slot, ErrorText& error);
 };
 
-extern const DeviceBackend hip_backend;
+extern const DeviceBackend gpu_backend;
 
 }  // namespace onnxc::runtime

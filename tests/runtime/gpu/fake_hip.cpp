@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/hip/fake_kernels.h"
+#include "runtime/gpu/fake_kernels.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Steps of a GPU's program, for the models written by hand.
 #pragma once
 
-#include "hip/program.h"
+#include "gpu/program.h"
 
 namespace onnxc::runtime {
 

@@ -1,4 +1,4 @@
-#include "hip/host_staging.h"
+#include "gpu/host_staging.h"
 
 #include <string.h>
 

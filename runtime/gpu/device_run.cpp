@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/step_walk.h"
-#include "hip/callers_value.h"
-#include "hip/device_instance.h"
+#include "gpu/callers_value.h"
+#include "gpu/device_instance.h"
 
 namespace onnxc::runtime {
 

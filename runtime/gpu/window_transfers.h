@@ -10,9 +10,9 @@
 // sends into a slot has waited for the runs that read it, and whoever fetches into one for the fetch before.
 #pragma once
 
-#include "hip/backend.h"
-#include "hip/copy_streams.h"
-#include "hip/device_module.h"
+#include "gpu/backend.h"
+#include "gpu/copy_streams.h"
+#include "gpu/device_module.h"
 
 namespace onnxc::runtime {
 

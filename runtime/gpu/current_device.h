@@ -2,7 +2,7 @@
 // of the caller's that we call.
 #pragma once
 
-#include "hip/hip_library.h"
+#include "gpu/hip_library.h"
 
 namespace onnxc::runtime {
 

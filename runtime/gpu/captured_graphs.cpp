@@ -1,4 +1,4 @@
-#include "hip/captured_graphs.h"
+#include "gpu/captured_graphs.h"
 
 #include <string.h>
 

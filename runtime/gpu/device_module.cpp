@@ -1,4 +1,4 @@
-#include "hip/device_module.h"
+#include "gpu/device_module.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include <new>
 
-#include "hip/current_device.h"
+#include "gpu/current_device.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {

@@ -36,16 +36,16 @@ const CapturedGraphs::Entry* CapturedGraphs::find(const LaunchKey& key) const {
   return nullptr;
 }
 
-onnxc_status CapturedGraphs::add(const HipLibrary& hip, const LaunchKey& key, hipGraph_t graph, const Entry*& entry,
+onnxc_status CapturedGraphs::add(const GpuLibrary& gpu, const LaunchKey& key, GpuGraph graph, const Entry*& entry,
                                  ErrorText& error) {
   Entry& place = entries_[count_ % most_entries];
-  if (place.executable != nullptr) ignore(hip.graph_exec_destroy(place.executable));
+  if (place.executable != nullptr) ignore(gpu.destroy_executable(place.executable));
   place.executable = nullptr;
   place.key.release();
   if (graph != nullptr) {
-    hipGraphExec_t executable = nullptr;
-    const hipError_t result = hip.graph_instantiate(&executable, graph, 0);
-    if (!succeeded(hip, result, "hipGraphInstantiateWithFlags", error)) return status_of(result);
+    GpuGraphExecutable executable = nullptr;
+    const GpuResult result = gpu.instantiate(&executable, graph, 0);
+    if (!succeeded(gpu, result, "", error)) return status_of(result);
     place.executable = executable;
   }
   if (!store(key, place.key)) {
@@ -57,9 +57,9 @@ onnxc_status CapturedGraphs::add(const HipLibrary& hip, const LaunchKey& key, hi
   return ONNXC_OK;
 }
 
-void CapturedGraphs::destroy(const HipLibrary& hip) {
+void CapturedGraphs::destroy(const GpuLibrary& gpu) {
   for (Entry& entry : entries_) {
-    if (entry.executable != nullptr) ignore(hip.graph_exec_destroy(entry.executable));
+    if (entry.executable != nullptr) ignore(gpu.destroy_executable(entry.executable));
     entry.executable = nullptr;
     entry.key.release();
   }

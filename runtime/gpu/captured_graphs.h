@@ -1,8 +1,8 @@
-// Whole runs as HIP graphs: a run whose kernels get the arguments of an earlier run is launched by one call.
+// Whole runs as graphs of the library: a run whose kernels get the arguments of an earlier run is launched by one call.
 #pragma once
 
 #include "base/array.h"
-#include "gpu/hip_library.h"
+#include "gpu/gpu_library.h"
 
 namespace onnxc::runtime {
 
@@ -18,7 +18,7 @@ struct LaunchKey {
 class CapturedGraphs {
  public:
   struct Entry {
-    hipGraphExec_t executable;  // null if the run launches nothing
+    GpuGraphExecutable executable;  // null if the run launches nothing
     Array<char> key;
   };
 
@@ -26,9 +26,8 @@ class CapturedGraphs {
   const Entry* find(const LaunchKey& key) const;
   // Adds an entry for what was captured (null: no launch); a full table loses its oldest entry. No graph of an earlier
   // run may still be running.
-  onnxc_status add(const HipLibrary& hip, const LaunchKey& key, hipGraph_t graph, const Entry*& entry,
-                   ErrorText& error);
-  void destroy(const HipLibrary& hip);
+  onnxc_status add(const GpuLibrary& gpu, const LaunchKey& key, GpuGraph graph, const Entry*& entry, ErrorText& error);
+  void destroy(const GpuLibrary& gpu);
   // The number of entries ever added.
   int64_t count() const { return count_; }
 

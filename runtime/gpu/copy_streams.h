@@ -1,13 +1,13 @@
 // The two streams in which tensors go to the GPU and back while kernels run in another: ordered only by events.
 #pragma once
 
-#include "gpu/hip_library.h"
+#include "gpu/gpu_library.h"
 
 namespace onnxc::runtime {
 
 class CopyStreams {
  public:
-  explicit CopyStreams(const HipLibrary& hip) : hip_(hip) {}
+  explicit CopyStreams(const GpuLibrary& gpu) : gpu_(gpu) {}
 
   // Both in the current device.
   onnxc_status make(ErrorText& error);
@@ -16,13 +16,13 @@ class CopyStreams {
   void destroy();
 
   // Work that is put into `later` from now on waits for the work in `earlier` so far.
-  onnxc_status order(hipStream_t earlier, hipStream_t later, ErrorText& error);
+  onnxc_status order(GpuStream earlier, GpuStream later, ErrorText& error);
 
-  hipStream_t up = nullptr, down = nullptr;
+  GpuStream up = nullptr, down = nullptr;
 
  private:
-  const HipLibrary& hip_;
-  hipEvent_t order_ = nullptr;
+  const GpuLibrary& gpu_;
+  GpuEvent order_ = nullptr;
 };
 
 }  // namespace onnxc::runtime

@@ -2,13 +2,13 @@
 // of the caller's that we call.
 #pragma once
 
-#include "gpu/hip_library.h"
+#include "gpu/gpu_library.h"
 
 namespace onnxc::runtime {
 
 class CurrentDevice {
  public:
-  CurrentDevice(const HipLibrary& hip, int device) : hip_(hip), device_(device) {}
+  CurrentDevice(const GpuLibrary& gpu, const GpuDevice& device) : gpu_(gpu), device_(device) {}
   ~CurrentDevice() { leave(); }
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
@@ -17,9 +17,9 @@ class CurrentDevice {
   void leave();
 
  private:
-  const HipLibrary& hip_;
-  int device_;
-  int callers_ = 0;
+  const GpuLibrary& gpu_;
+  const GpuDevice& device_;
+  CallersDevice callers_;
   bool has_changed_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace onnxc::runtime {
 namespace {
 
-constexpr int64_t device_alignment = 256;  // of hipMalloc's memory; covers a cache line and every element type
+constexpr int64_t device_alignment = 256;  // of the library's memory; covers a cache line and every element type
 
 int64_t aligned(int64_t bytes) { return (bytes + device_alignment - 1) / device_alignment * device_alignment; }
 
@@ -48,27 +48,27 @@ void DeviceInstance::destroy(DeviceInstance* instance) {
 }
 
 DeviceInstance::~DeviceInstance() {
-  const HipLibrary& hip = module_->hip();
+  const GpuLibrary& gpu = module_->gpu();
   {
     ErrorText unheard;
-    CurrentDevice current(hip, module_->device());
+    CurrentDevice current(gpu, module_->device());
     current.enter(unheard);  // also of a device that is lost all is given back
-    give_back(hip);
+    give_back(gpu);
   }
   DeviceModule::release(module_);
 }
 
-void DeviceInstance::give_back(const HipLibrary& hip) {
-  if (may_be_running_) ignore(hip.event_synchronize(run_end_));
-  if (run_end_ != nullptr) ignore(hip.event_destroy(run_end_));
+void DeviceInstance::give_back(const GpuLibrary& gpu) {
+  if (may_be_running_) ignore(gpu.wait_for_event(run_end_));
+  if (run_end_ != nullptr) ignore(gpu.destroy_event(run_end_));
   if (own_stream_ != nullptr) {
-    ignore(hip.stream_synchronize(own_stream_));
-    ignore(hip.stream_destroy(own_stream_));
+    ignore(gpu.wait_for_stream(own_stream_));
+    ignore(gpu.destroy_stream(own_stream_));
   }
   if (staging_) staging_->destroy();
-  graphs_.destroy(hip);
+  graphs_.destroy(gpu);
   for (int32_t level = 0; level < levels_.size(); ++level) {
-    if (levels_[level].arena != nullptr) ignore(hip.free(levels_[level].arena));
+    if (levels_[level].arena != nullptr) ignore(gpu.free(levels_[level].arena));
     free_apart(level);
   }
 }
@@ -77,7 +77,7 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
   poison_ = options.poison;
   host_decides_ = host_decides(program_);
   captures_graphs_ = options.captures_graphs && !host_decides_;
-  staging_.emplace(module_->hip());
+  staging_.emplace(module_->gpu());
   if (const onnxc_status status = make_streams(error); status != ONNXC_OK) return status;
   const int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (buffers_.allocate(program_.buffer_count) && (!poison_ || apart_.allocate(program_.buffer_count)) &&
@@ -92,13 +92,13 @@ onnxc_status DeviceInstance::set_up(const DeviceOptions& options, ErrorText& err
 }
 
 onnxc_status DeviceInstance::make_streams(ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  CurrentDevice current(hip, module_->device());
+  const GpuLibrary& gpu = module_->gpu();
+  CurrentDevice current(gpu, module_->device());
   if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  hipError_t result = hip.stream_create(&own_stream_, hipStreamNonBlocking);
-  if (!succeeded(hip, result, "hipStreamCreateWithFlags", error)) return status_of(result);
-  result = hip.event_create(&run_end_, hipEventDisableTiming);
-  return succeeded(hip, result, "hipEventCreateWithFlags", error) ? ONNXC_OK : status_of(result);
+  GpuResult result = gpu.create_stream(&own_stream_, gpu_stream_non_blocking);
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  result = gpu.create_event(&run_end_, gpu_event_without_time);
+  return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
 }
 
 onnxc_status DeviceInstance::plan(int32_t level, const int64_t* symbols, ErrorText& error) {
@@ -141,15 +141,15 @@ onnxc_status DeviceInstance::reserve(int32_t level, int64_t bytes, ErrorText& er
     return refuse_capture(
         error,
         "this run needs more working memory than those before: run the model with these dims once before the capture");
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use it
-  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
-  if (laid_out.arena != nullptr) ignore(hip.free(laid_out.arena));
+  const GpuLibrary& gpu = module_->gpu();
+  GpuResult result = gpu.wait_for_stream(stream_);  // the run before may still use it
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  if (laid_out.arena != nullptr) ignore(gpu.free(laid_out.arena));
   laid_out.arena = nullptr;
   laid_out.arena_bytes = 0;
   void* memory = nullptr;
-  result = hip.malloc(&memory, static_cast<size_t>(bytes));
-  if (!succeeded(hip, result, "hipMalloc of working memory", error)) return status_of(result);
+  result = gpu.allocate(&memory, static_cast<size_t>(bytes));
+  if (!succeeded(gpu, result, "of working memory", error)) return status_of(result);
   laid_out.arena = static_cast<char*>(memory);
   laid_out.arena_bytes = bytes;
   return ONNXC_OK;
@@ -158,7 +158,7 @@ onnxc_status DeviceInstance::reserve(int32_t level, int64_t bytes, ErrorText& er
 void DeviceInstance::free_apart(int32_t level) {
   for (int64_t i = 0; i < apart_.size(); ++i) {
     if (program_.buffers[i].level != level) continue;
-    if (apart_[i] != nullptr) ignore(module_->hip().free(apart_[i]));
+    if (apart_[i] != nullptr) ignore(module_->gpu().free(apart_[i]));
     apart_[i] = nullptr;
   }
 }
@@ -167,9 +167,9 @@ void DeviceInstance::free_apart(int32_t level) {
 // simulator or a checker of addresses sees an access that leaves its buffer.
 onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, ErrorText& error) {
   if (is_being_captured_) return refuse_capture(error, "ONNXC_POISON gives each run memory of its own");
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream_);  // the run before may still use them
-  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
+  const GpuLibrary& gpu = module_->gpu();
+  GpuResult result = gpu.wait_for_stream(stream_);  // the run before may still use them
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
   free_apart(level);
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
@@ -180,11 +180,11 @@ onnxc_status DeviceInstance::place_apart(int32_t level, const DeviceRun& run, Er
       buffers_[i] = nullptr;
       if (buffer_bytes_[i] == 0) continue;
       const auto bytes = static_cast<size_t>(buffer_bytes_[i]);
-      result = hip.malloc(&apart_[i], bytes);
-      if (!succeeded(hip, result, "hipMalloc of a buffer", error)) return status_of(result);
+      result = gpu.allocate(&apart_[i], bytes);
+      if (!succeeded(gpu, result, "of a buffer", error)) return status_of(result);
       buffers_[i] = apart_[i];
-      result = hip.memset_async(apart_[i], 0xff, bytes, stream_);
-      if (!succeeded(hip, result, "hipMemsetAsync", error)) return status_of(result);
+      result = gpu.fill(apart_[i], 0xff, bytes, stream_);
+      if (!succeeded(gpu, result, "", error)) return status_of(result);
     } else {
       buffers_[i] = CallersValue(run, buffer).data;
     }

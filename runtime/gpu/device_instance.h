@@ -28,7 +28,7 @@ class DeviceInstance {
   explicit DeviceInstance(DeviceModule* module) : module_(module), program_(module->program()) {}
   ~DeviceInstance();
 
-  void give_back(const HipLibrary& hip);
+  void give_back(const GpuLibrary& gpu);
   onnxc_status set_up(const DeviceOptions& options, ErrorText& error);
   onnxc_status make_streams(ErrorText& error);
   onnxc_status reserve(int32_t level, int64_t bytes, ErrorText& error);
@@ -36,16 +36,16 @@ class DeviceInstance {
   void free_apart(int32_t level);
   onnxc_status place_buffers(int32_t level, const DeviceRun& run, ErrorText& error);
   onnxc_status place(int32_t level, const DeviceRun& run, ErrorText& error);
-  onnxc_status copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status copy_inputs(const DeviceRun& run, GpuStream stream, ErrorText& error);
   onnxc_status read_for_host(const StepDescription& step, ErrorText& error);
   onnxc_status run_step(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch(int32_t step, const DeviceRun& run, ErrorText& error);
   onnxc_status launch_steps(const DeviceRun& run, ErrorText& error);
   onnxc_status capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error);
   onnxc_status replay(const DeviceRun& run, ErrorText& error);
-  onnxc_status copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error);
-  onnxc_status wait_for_earlier_work(hipStream_t stream, ErrorText& error);
-  onnxc_status end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error);
+  onnxc_status copy_outputs(const DeviceRun& run, GpuStream stream, ErrorText& error);
+  onnxc_status wait_for_earlier_work(GpuStream stream, ErrorText& error);
+  onnxc_status end_run(const DeviceRun& run, GpuStream stream, ErrorText& error);
   static onnxc_status refuse_capture(ErrorText& error, const char* reason);
   onnxc_status check_capture(const DeviceRun& run, ErrorText& error);
   onnxc_status run_on_device(const DeviceRun& run, ErrorText& error);
@@ -60,11 +60,11 @@ class DeviceInstance {
   bool poison_ = false;
   bool host_decides_ = false;
   bool captures_graphs_ = false;
-  hipStream_t own_stream_ = nullptr;
+  GpuStream own_stream_ = nullptr;
   std::optional<HostStaging> staging_;  // from the set-up on
 
   // This event follows the last run that was enqueued and that nobody has waited for.
-  hipEvent_t run_end_ = nullptr;
+  GpuEvent run_end_ = nullptr;
   bool may_be_running_ = false;
   bool weights_have_arrived_ = false;  // for all work after the runs so far
 
@@ -89,10 +89,10 @@ class DeviceInstance {
   Array<char> read_;
 
   // The state of the run that is being launched.
-  hipStream_t stream_ = nullptr;
+  GpuStream stream_ = nullptr;
   bool is_being_captured_ = false;  // by the caller
   CurrentDevice* current_ = nullptr;
-  hipError_t launched_ = hipSuccess;
+  GpuResult launched_;
   int64_t launch_count_ = 0;
 
   CapturedGraphs graphs_;

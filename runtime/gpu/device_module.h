@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/array.h"
-#include "gpu/hip_library.h"
+#include "gpu/gpu_library.h"
 #include "gpu/program.h"
 
 namespace onnxc::runtime {
@@ -14,30 +14,33 @@ class DeviceModule {
   static DeviceModule* acquire(int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 
-  const HipLibrary& hip() const { return *hip_; }
-  int device() const { return device_; }
+  const GpuLibrary& gpu() const { return *gpu_; }
+  const GpuDevice& device() const { return device_; }
   const DeviceProgram& program() const { return *program_; }
-  hipFunction_t kernel(int32_t index) const { return kernels_[index]; }
+  GpuKernel kernel(int32_t index) const { return kernels_[index]; }
   char* weights() const { return static_cast<char*>(weights_); }
   // The event that a stream must wait for before its kernels read the weights; null if there are none.
-  hipEvent_t weights_arrival() const { return arrival_; }
+  GpuEvent weights_arrival() const { return arrival_; }
 
  private:
   onnxc_status load(ErrorText& error);
   onnxc_status upload_weights(ErrorText& error);
   bool check_device(ErrorText& error) const;
   bool choose_program(ErrorText& error);
+  onnxc_status load_code(ErrorText& error);
   void unload();
+  void give_back();
 
-  const HipLibrary* hip_ = nullptr;
-  int device_ = 0;
+  const GpuLibrary* gpu_ = nullptr;
+  GpuDevice device_;
+  bool is_open_ = false;
   int users_ = 0;
   const DeviceProgram* program_ = nullptr;  // that for this GPU
-  hipModule_t module_ = nullptr;
-  Array<hipFunction_t> kernels_;
+  GpuModule module_ = nullptr;
+  Array<GpuKernel> kernels_;
   void* weights_ = nullptr;
-  hipStream_t upload_ = nullptr;
-  hipEvent_t arrival_ = nullptr;
+  GpuStream upload_ = nullptr;
+  GpuEvent arrival_ = nullptr;
   DeviceModule* next_ = nullptr;  // of the list of all
 };
 

@@ -7,8 +7,8 @@
 
 namespace onnxc::runtime {
 
-onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
+onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, GpuStream stream, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const CallersValue value(run, program_.buffers[i]);
     const int64_t bytes = buffer_bytes_[i];
@@ -18,16 +18,15 @@ onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, hipStream_t strea
       if (status != ONNXC_OK) return status;
       continue;
     }
-    const hipError_t result =
-        hip.memcpy_async(buffers_[i], value.data, static_cast<size_t>(bytes),
-                         value.is_on_host ? hipMemcpyHostToDevice : hipMemcpyDeviceToDevice, stream);
-    if (!succeeded(hip, result, "hipMemcpyAsync of an input", error)) return status_of(result);
+    const GpuResult result = gpu.copy(buffers_[i], value.data, static_cast<size_t>(bytes),
+                                      value.is_on_host ? GpuCopy::to_device : GpuCopy::on_device, stream);
+    if (!succeeded(gpu, result, "of an input", error)) return status_of(result);
   }
   return ONNXC_OK;
 }
 
-onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
+onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, GpuStream stream, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const CallersValue value(run, program_.buffers[i]);
     const int64_t bytes = buffer_bytes_[i];
@@ -37,41 +36,38 @@ onnxc_status DeviceInstance::copy_outputs(const DeviceRun& run, hipStream_t stre
       if (status != ONNXC_OK) return status;
       continue;
     }
-    const hipError_t result =
-        hip.memcpy_async(value.data, buffers_[i], static_cast<size_t>(bytes),
-                         value.is_on_host ? hipMemcpyDeviceToHost : hipMemcpyDeviceToDevice, stream);
-    if (!succeeded(hip, result, "hipMemcpyAsync of an output", error)) return status_of(result);
+    const GpuResult result = gpu.copy(value.data, buffers_[i], static_cast<size_t>(bytes),
+                                      value.is_on_host ? GpuCopy::to_host : GpuCopy::on_device, stream);
+    if (!succeeded(gpu, result, "of an output", error)) return status_of(result);
   }
   return ONNXC_OK;
 }
 
 // Host memory is complete when this returns; device memory when the stream gets there.
-onnxc_status DeviceInstance::end_run(const DeviceRun& run, hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
+onnxc_status DeviceInstance::end_run(const DeviceRun& run, GpuStream stream, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
   bool waits = run.waits;
   for (int32_t i = 0; i < program_.buffer_count; ++i) waits |= CallersValue(run, program_.buffers[i]).is_on_host;
   if (waits) {
-    const hipError_t result = hip.stream_synchronize(stream);
-    return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+    const GpuResult result = gpu.wait_for_stream(stream);
+    return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
   }
   if (is_being_captured_) return ONNXC_OK;
-  const hipError_t result = hip.event_record(run_end_, stream);
-  may_be_running_ = result == hipSuccess;
-  return succeeded(hip, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
+  const GpuResult result = gpu.record(run_end_, stream);
+  may_be_running_ = result.is_ok();
+  return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
 }
 
 // The weights may still be on their way up, and a run before, which uses the same memory, may run in another stream.
-onnxc_status DeviceInstance::wait_for_earlier_work(hipStream_t stream, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  const hipEvent_t events[] = {weights_have_arrived_ ? nullptr : module_->weights_arrival(),
-                               may_be_running_ ? run_end_ : nullptr};
-  for (const hipEvent_t event : events) {
+onnxc_status DeviceInstance::wait_for_earlier_work(GpuStream stream, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
+  const GpuEvent events[] = {weights_have_arrived_ ? nullptr : module_->weights_arrival(),
+                             may_be_running_ ? run_end_ : nullptr};
+  for (const GpuEvent event : events) {
     if (event == nullptr) continue;
     // A capture cannot wait for what is not in it.
-    const hipError_t result =
-        is_being_captured_ ? hip.event_synchronize(event) : hip.stream_wait_event(stream, event, 0);
-    if (!succeeded(hip, result, is_being_captured_ ? "hipEventSynchronize" : "hipStreamWaitEvent", error))
-      return status_of(result);
+    const GpuResult result = is_being_captured_ ? gpu.wait_for_event(event) : gpu.stream_waits_for(stream, event, 0);
+    if (!succeeded(gpu, result, "", error)) return status_of(result);
   }
   weights_have_arrived_ = true;
   may_be_running_ = false;
@@ -88,20 +84,21 @@ onnxc_status DeviceInstance::call_back(Function function, ErrorText& error) {
 
 void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch) {
   auto* self = static_cast<DeviceInstance*>(frame.instance);
-  if (self->launched_ != hipSuccess) return;
-  const HipLibrary& hip = self->module_->hip();
+  if (!self->launched_.is_ok()) return;
+  const GpuLibrary& gpu = self->module_->gpu();
   // HIP counts threads in 32 bits, and some versions of it cut off the rest without a word.
   if (launch.blocks > static_cast<int64_t>(UINT32_MAX / launch.threads)) {
-    self->launched_ = hipErrorInvalidConfiguration;
+    self->launched_ = {gpu_invalid_value, "a launch of more threads than 32 bits count"};
     return;
   }
-  size_t size = launch.arguments_size;
-  void* extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(launch.arguments), HIP_LAUNCH_PARAM_BUFFER_SIZE,
-                   &size, HIP_LAUNCH_PARAM_END};
-  self->launched_ = hip.module_launch_kernel(self->module_->kernel(launch.kernel), static_cast<uint32_t>(launch.blocks),
-                                             1, 1, launch.threads, 1, 1, 0, self->stream_, nullptr, extra);
+  self->launched_ = gpu.launch({.kernel = self->module_->kernel(launch.kernel),
+                                .blocks = static_cast<uint32_t>(launch.blocks),
+                                .threads = launch.threads,
+                                .shared_bytes = launch.dynamic_shared_bytes,
+                                .arguments = launch.arguments,
+                                .arguments_size = launch.arguments_size},
+                               self->stream_);
   ++self->launch_count_;
-  if (self->launched_ == hipSuccess) self->launched_ = hip.get_last_error();
 }
 
 // Brings the values on which the host decides to the host, when the kernels before the step are done.
@@ -113,16 +110,16 @@ onnxc_status DeviceInstance::read_for_host(const StepDescription& step, ErrorTex
 }
 
 onnxc_status DeviceInstance::launch(int32_t step, const DeviceRun& run, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
+  const GpuLibrary& gpu = module_->gpu();
   const DeviceFrame frame{buffers_.data(), symbols_, launch, this};
-  launched_ = hipSuccess;
+  launched_ = {};
   program_.steps[step].launch(frame);
   // A hook sees a step that is done, with its own time.
-  if (run.hook != nullptr && launched_ == hipSuccess) launched_ = hip.stream_synchronize(stream_);
-  if (launched_ == hipSuccess) return ONNXC_OK;
+  if (run.hook != nullptr && launched_.is_ok()) launched_ = gpu.wait_for_stream(stream_);
+  if (launched_.is_ok()) return ONNXC_OK;
   char call[256];
-  snprintf(call, sizeof call, "hipModuleLaunchKernel of step %d '%s'", step, program_.steps[step].name);
-  succeeded(hip, launched_, call, error);
+  snprintf(call, sizeof call, "of step %d '%s'", step, program_.steps[step].name);
+  succeeded(gpu, launched_, call, error);
   return status_of(launched_);
 }
 
@@ -168,24 +165,24 @@ onnxc_status DeviceInstance::launch_steps(const DeviceRun& run, ErrorText& error
 
 // In a stream of ours: the caller's goes on as it is, and other threads may do meanwhile what no capture allows.
 onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs::Entry*& captured, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.stream_synchronize(stream_);  // the graph of a run before may have to go
-  if (!succeeded(hip, result, "hipStreamSynchronize", error)) return status_of(result);
-  result = hip.stream_begin_capture(own_stream_, hipStreamCaptureModeThreadLocal);
-  if (!succeeded(hip, result, "hipStreamBeginCapture", error)) return status_of(result);
-  const hipStream_t callers = stream_;
+  const GpuLibrary& gpu = module_->gpu();
+  GpuResult result = gpu.wait_for_stream(stream_);  // the graph of a run before may have to go
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  result = gpu.begin_capture(own_stream_, gpu_capture_of_this_thread);
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  const GpuStream callers = stream_;
   stream_ = own_stream_;
   launch_count_ = 0;
   onnxc_status status = launch_steps(run, error);
   stream_ = callers;
-  hipGraph_t graph = nullptr;
-  result = hip.stream_end_capture(own_stream_, &graph);  // also after a launch that failed
-  if (status == ONNXC_OK && !succeeded(hip, result, "hipStreamEndCapture", error)) status = status_of(result);
+  GpuGraph graph = nullptr;
+  result = gpu.end_capture(own_stream_, &graph);  // also after a launch that failed
+  if (status == ONNXC_OK && !succeeded(gpu, result, "", error)) status = status_of(result);
   if (status == ONNXC_OK) {
     const LaunchKey key{buffers_.data(), buffers_.size(), symbols_, model.symbol_count};
-    status = graphs_.add(hip, key, launch_count_ > 0 ? graph : nullptr, captured, error);
+    status = graphs_.add(gpu, key, launch_count_ > 0 ? graph : nullptr, captured, error);
   }
-  if (graph != nullptr) ignore(hip.graph_destroy(graph));
+  if (graph != nullptr) ignore(gpu.destroy_graph(graph));
   return status;
 }
 
@@ -198,14 +195,13 @@ onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
     if (status != ONNXC_OK) return status;
   }
   if (captured->executable == nullptr) return ONNXC_OK;
-  const HipLibrary& hip = module_->hip();
-  hipError_t result = hip.graph_launch(captured->executable, stream_);
-  if (result == hipSuccess) result = hip.get_last_error();
-  return succeeded(hip, result, "hipGraphLaunch", error) ? ONNXC_OK : status_of(result);
+  const GpuLibrary& gpu = module_->gpu();
+  const GpuResult result = gpu.launch_graph(captured->executable, stream_);
+  return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
 }
 
 onnxc_status DeviceInstance::run(const DeviceRun& run, ErrorText& error) {
-  CurrentDevice current(module_->hip(), module_->device());
+  CurrentDevice current(module_->gpu(), module_->device());
   const onnxc_status status = current.enter(error);
   if (status != ONNXC_OK) return status;
   current_ = &current;
@@ -237,28 +233,28 @@ onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& erro
 }
 
 onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& error) {
-  const HipLibrary& hip = module_->hip();
-  ignore(hip.get_last_error());  // what a call before ours left behind is not an error of a launch
-  const auto stream = run.has_own_stream ? own_stream_ : static_cast<hipStream_t>(run.stream);
+  const GpuLibrary& gpu = module_->gpu();
+  gpu.forget_error();  // what a call before ours left behind is not an error of a launch
+  const auto stream = run.has_own_stream ? own_stream_ : static_cast<GpuStream>(run.stream);
   stream_ = stream;
-  hipStreamCaptureStatus capture_status = hipStreamCaptureStatusNone;
+  int32_t capture_status = gpu_captures_nothing;
   if (run.stream != nullptr) {
-    const hipError_t result = hip.stream_is_capturing(stream, &capture_status);
-    if (!succeeded(hip, result, "hipStreamIsCapturing", error)) return status_of(result);
+    const GpuResult result = gpu.stream_is_capturing(stream, &capture_status);
+    if (!succeeded(gpu, result, "", error)) return status_of(result);
   }
-  is_being_captured_ = capture_status != hipStreamCaptureStatusNone;
+  is_being_captured_ = capture_status != gpu_captures_nothing;
   onnxc_status status = check_capture(run, error);
   if (status == ONNXC_OK) status = wait_for_earlier_work(stream, error);
   if (status == ONNXC_OK) status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
-  // A hook is called between the launches. HIP's graphs are not launched into a capture, which takes the kernels.
+  // A hook is called between the launches. A graph is not launched into a capture, which takes the kernels.
   const bool replays = captures_graphs_ && run.hook == nullptr && !is_being_captured_;
   if (status == ONNXC_OK) status = replays ? replay(run, error) : launch_steps(run, error);
   if (status == ONNXC_OK) status = copy_outputs(run, stream, error);
   if (status == ONNXC_OK) status = end_run(run, stream, error);
   if (status == ONNXC_OK || is_being_captured_) return status;
   staging_->wait();  // nothing of a run that failed is left running
-  ignore(hip.stream_synchronize(stream));
+  ignore(gpu.wait_for_stream(stream));
   return status;
 }
 
@@ -268,14 +264,14 @@ onnxc_status DeviceInstance::read_buffer(int32_t buffer, Array<char>& bytes, Err
     return ONNXC_OUT_OF_MEMORY;
   }
   if (bytes.size() == 0) return ONNXC_OK;
-  const HipLibrary& hip = module_->hip();
-  CurrentDevice current(hip, module_->device());
+  const GpuLibrary& gpu = module_->gpu();
+  CurrentDevice current(gpu, module_->device());
   if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  hipError_t result = hip.memcpy_async(bytes.data(), buffers_[buffer], static_cast<size_t>(bytes.size()),
-                                       hipMemcpyDeviceToHost, stream_);
-  if (!succeeded(hip, result, "hipMemcpyAsync of a step's output", error)) return status_of(result);
-  result = hip.stream_synchronize(stream_);
-  return succeeded(hip, result, "hipStreamSynchronize", error) ? ONNXC_OK : status_of(result);
+  GpuResult result =
+      gpu.copy(bytes.data(), buffers_[buffer], static_cast<size_t>(bytes.size()), GpuCopy::to_host, stream_);
+  if (!succeeded(gpu, result, "of a step's output", error)) return status_of(result);
+  result = gpu.wait_for_stream(stream_);
+  return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
 }
 
 }  // namespace onnxc::runtime

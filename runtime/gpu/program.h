@@ -1,5 +1,5 @@
-// The GPU programs that generated code hands to the runtime: the same model, planned for one card each, as kernels in a
-// code object. Generated code and runtime are always built together.
+// The GPU programs that generated code hands to the runtime: the same model, planned for one card each, as kernels in
+// code that the vendor's library loads. Generated code and runtime are always built together.
 #pragma once
 
 #include "base/model.h"
@@ -13,6 +13,7 @@ struct DeviceLaunch {
   uint32_t threads;       // of a block
   const void* arguments;  // as the kernel's one argument, a structure, lies in memory
   size_t arguments_size;
+  uint32_t dynamic_shared_bytes = 0;  // beyond what the kernel itself declares
 };
 
 // The environment of a step; buffers are device pointers.
@@ -24,9 +25,9 @@ struct DeviceFrame {
 };
 
 struct DeviceProgram {
-  const char* architecture;  // that the code is for: "gfx942"
-  int32_t compute_units;     // of the card that it is planned for
-  const unsigned char* code_object;
+  const char* architecture;          // that the code is for: "gfx942", "sm_80" and newer, or only "sm_90a"
+  int32_t compute_units;             // of the card that it is planned for
+  const unsigned char* code_object;  // AMD's; NVIDIA's is the text of PTX with its zero, or a cubin
   const char* const* kernels;
   int32_t kernel_count;
 
@@ -58,9 +59,9 @@ void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_bl
 // Launches a kernel on so many blocks.
 template <class Arguments>
 void launch_blocks(const DeviceFrame& frame, int32_t kernel, int64_t blocks, uint32_t threads,
-                   const Arguments& arguments) {
+                   const Arguments& arguments, uint32_t dynamic_shared_bytes = 0) {
   if (blocks == 0) return;
-  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments, dynamic_shared_bytes});
 }
 
 }  // namespace onnxc::runtime

@@ -30,25 +30,25 @@ void WindowTransfers::destroy(WindowTransfers* transfers) {
 
 WindowTransfers::~WindowTransfers() {
   ErrorText unheard;
-  CurrentDevice current(hip_, device_);
+  CurrentDevice current(gpu_, device_);
   current.enter(unheard);  // also of a device that is lost all is given back
   copies_.destroy();
   if (model_ != nullptr) {
-    ignore(hip_.stream_synchronize(model_));
-    ignore(hip_.stream_destroy(model_));
+    ignore(gpu_.wait_for_stream(model_));
+    ignore(gpu_.destroy_stream(model_));
   }
-  for (const hipEvent_t event : fetched_)
-    if (event != nullptr) ignore(hip_.event_destroy(event));
+  for (const GpuEvent event : fetched_)
+    if (event != nullptr) ignore(gpu_.destroy_event(event));
   for (int32_t slot = 0; slot < slots; ++slot) {
     for (void* memory : memory_[slot])
-      if (memory != nullptr) ignore(hip_.free(memory));
+      if (memory != nullptr) ignore(gpu_.free(memory));
     for (void* memory : host[slot])
-      if (memory != nullptr) ignore(hip_.host_free(memory));
+      if (memory != nullptr) ignore(gpu_.free_host(memory));
   }
 }
 
 onnxc_status WindowTransfers::set_up(const Array<WindowBuffer>& buffers, ErrorText& error) {
-  CurrentDevice current(hip_, device_);
+  CurrentDevice current(gpu_, device_);
   onnxc_status status = current.enter(error);
   if (status == ONNXC_OK) status = make_streams(error);
   return status == ONNXC_OK ? make_memory(buffers, error) : status;
@@ -56,12 +56,12 @@ onnxc_status WindowTransfers::set_up(const Array<WindowBuffer>& buffers, ErrorTe
 
 onnxc_status WindowTransfers::make_streams(ErrorText& error) {
   if (const onnxc_status status = copies_.make(error); status != ONNXC_OK) return status;
-  hipError_t result = hip_.stream_create(&model_, hipStreamNonBlocking);
-  if (!succeeded(hip_, result, "hipStreamCreateWithFlags", error)) return status_of(result);
+  GpuResult result = gpu_.create_stream(&model_, gpu_stream_non_blocking);
+  if (!succeeded(gpu_, result, "", error)) return status_of(result);
   stream = model_;
-  for (hipEvent_t& event : fetched_) {
-    result = hip_.event_create(&event, hipEventDisableTiming);
-    if (!succeeded(hip_, result, "hipEventCreateWithFlags", error)) return status_of(result);
+  for (GpuEvent& event : fetched_) {
+    result = gpu_.create_event(&event, gpu_event_without_time);
+    if (!succeeded(gpu_, result, "", error)) return status_of(result);
   }
   return ONNXC_OK;
 }
@@ -94,16 +94,16 @@ onnxc_status WindowTransfers::allocate(const WindowBuffer& buffer, int32_t slot,
   if (is_fixed && slot > 0) value.data = values[0][index].data;
   if (value.bytes == 0 || (is_fixed && slot > 0)) return ONNXC_OK;
   const auto bytes = static_cast<size_t>(value.bytes);
-  hipError_t result = hip_.malloc(&memory_[slot][index], bytes);
-  if (!succeeded(hip_, result, "hipMalloc for windows", error)) return status_of(result);
+  GpuResult result = gpu_.allocate(&memory_[slot][index], bytes);
+  if (!succeeded(gpu_, result, "for windows", error)) return status_of(result);
   value.data = memory_[slot][index];
   if (is_fixed) {
-    result = hip_.memcpy_async(value.data, buffer.value.data, bytes, hipMemcpyHostToDevice, copies_.up);
-    if (!succeeded(hip_, result, "hipMemcpyAsync of a fixed input", error)) return status_of(result);
+    result = gpu_.copy(value.data, buffer.value.data, bytes, GpuCopy::to_device, copies_.up);
+    if (!succeeded(gpu_, result, "of a fixed input", error)) return status_of(result);
   }
   if (buffer.use != WindowUse::sent && buffer.use != WindowUse::fetched) return ONNXC_OK;
-  result = hip_.host_malloc(&host[slot][index], bytes, 0);
-  return succeeded(hip_, result, "hipHostMalloc for windows", error) ? ONNXC_OK : status_of(result);
+  result = gpu_.allocate_host(&host[slot][index], bytes, 0);
+  return succeeded(gpu_, result, "for windows", error) ? ONNXC_OK : status_of(result);
 }
 
 // Copies all values of that use, up or down.
@@ -113,17 +113,15 @@ onnxc_status WindowTransfers::copy(WindowUse use, int32_t slot, int64_t count, E
     if (uses_[i] != use) continue;
     const onnxc_value& value = values[slot][i];
     const auto bytes = static_cast<size_t>(value.bytes / batch_ * count);
-    const hipError_t result =
-        goes_up ? hip_.memcpy_async(value.data, host[slot][i], bytes, hipMemcpyHostToDevice, copies_.up)
-                : hip_.memcpy_async(host[slot][i], value.data, bytes, hipMemcpyDeviceToHost, copies_.down);
-    if (!succeeded(hip_, result, goes_up ? "hipMemcpyAsync of windows" : "hipMemcpyAsync of results", error))
-      return status_of(result);
+    const GpuResult result = goes_up ? gpu_.copy(value.data, host[slot][i], bytes, GpuCopy::to_device, copies_.up)
+                                     : gpu_.copy(host[slot][i], value.data, bytes, GpuCopy::to_host, copies_.down);
+    if (!succeeded(gpu_, result, goes_up ? "of windows" : "of results", error)) return status_of(result);
   }
   return ONNXC_OK;
 }
 
 onnxc_status WindowTransfers::send(int32_t slot, int64_t count, ErrorText& error) {
-  CurrentDevice current(hip_, device_);
+  CurrentDevice current(gpu_, device_);
   onnxc_status status = current.enter(error);
   if (status == ONNXC_OK) status = copy(WindowUse::sent, slot, count, error);
   if (status != ONNXC_OK) return status;
@@ -131,20 +129,20 @@ onnxc_status WindowTransfers::send(int32_t slot, int64_t count, ErrorText& error
 }
 
 onnxc_status WindowTransfers::fetch(int32_t slot, int64_t count, ErrorText& error) {
-  CurrentDevice current(hip_, device_);
+  CurrentDevice current(gpu_, device_);
   onnxc_status status = current.enter(error);
   if (status == ONNXC_OK) status = copies_.order(model_, copies_.down, error);
   if (status == ONNXC_OK) status = copy(WindowUse::fetched, slot, count, error);
   if (status != ONNXC_OK) return status;
-  const hipError_t result = hip_.event_record(fetched_[slot], copies_.down);
-  return succeeded(hip_, result, "hipEventRecord", error) ? ONNXC_OK : status_of(result);
+  const GpuResult result = gpu_.record(fetched_[slot], copies_.down);
+  return succeeded(gpu_, result, "", error) ? ONNXC_OK : status_of(result);
 }
 
 onnxc_status WindowTransfers::wait(int32_t slot, ErrorText& error) {
-  CurrentDevice current(hip_, device_);
+  CurrentDevice current(gpu_, device_);
   if (const onnxc_status status = current.enter(error); status != ONNXC_OK) return status;
-  const hipError_t result = hip_.event_synchronize(fetched_[slot]);
-  return succeeded(hip_, result, "hipEventSynchronize of a run of windows", error) ? ONNXC_OK : status_of(result);
+  const GpuResult result = gpu_.wait_for_event(fetched_[slot]);
+  return succeeded(gpu_, result, "of a run of windows", error) ? ONNXC_OK : status_of(result);
 }
 
 }  // namespace onnxc::runtime

@@ -29,7 +29,7 @@ class WindowTransfers : public DeviceWindows {
 
  private:
   WindowTransfers(const DeviceModule& module, int64_t batch)
-      : hip_(module.hip()), device_(module.device()), batch_(batch), copies_(module.hip()) {}
+      : gpu_(module.gpu()), device_(module.device()), batch_(batch), copies_(module.gpu()) {}
   ~WindowTransfers();
 
   onnxc_status set_up(const Array<WindowBuffer>& buffers, ErrorText& error);
@@ -38,14 +38,14 @@ class WindowTransfers : public DeviceWindows {
   onnxc_status allocate(const WindowBuffer& buffer, int32_t slot, int64_t index, ErrorText& error);
   onnxc_status copy(WindowUse use, int32_t slot, int64_t count, ErrorText& error);
 
-  const HipLibrary& hip_;
-  int device_;
+  const GpuLibrary& gpu_;
+  const GpuDevice& device_;
   int64_t batch_;
   Array<WindowUse> uses_;
   Array<void*> memory_[slots];  // on the GPU, of this object's own
   CopyStreams copies_;
-  hipStream_t model_ = nullptr;
-  hipEvent_t fetched_[slots] = {};  // after the last fetch of each
+  GpuStream model_ = nullptr;
+  GpuEvent fetched_[slots] = {};  // after the last fetch of each
 };
 
 }  // namespace onnxc::runtime

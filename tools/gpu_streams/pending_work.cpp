@@ -1,13 +1,13 @@
-#include "gfx942sim/hip/pending_work.h"
+#include "gpu_streams/pending_work.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-namespace gfx942sim::hip {
+namespace gpu_streams {
 
-bool streams_run_early() {
-  const char* text = std::getenv("GFX942SIM_STREAMS");
+bool PendingWork::runs_early() const {
+  const char* text = std::getenv(variable_);
   return text != nullptr && std::strcmp(text, "early") == 0;
 }
 
@@ -29,27 +29,27 @@ std::set<WorkNumber> PendingWork::with_what_is_before(WorkNumber number) const {
   return found;
 }
 
-hipError_t PendingWork::run(WorkNumber number) {
+int PendingWork::run(WorkNumber number) {
   const Piece piece = std::move(pending_.at(number));
   pending_.erase(number);
-  hipError_t result = hipSuccess;
+  int result = 0;
   try {
     result = piece.work();
   } catch (...) {
     drop(piece.device);
     throw;
   }
-  if (result != hipSuccess) drop(piece.device);
+  if (result != 0) drop(piece.device);
   return result;
 }
 
-hipError_t PendingWork::run_in_order(const std::set<WorkNumber>& numbers) {
+int PendingWork::run_in_order(const std::set<WorkNumber>& numbers) {
   for (const WorkNumber number : numbers)
-    if (const hipError_t result = run(number); result != hipSuccess) return result;
-  return hipSuccess;
+    if (const int result = run(number); result != 0) return result;
+  return 0;
 }
 
-hipError_t PendingWork::run_in_turns(const std::set<WorkNumber>& numbers) {
+int PendingWork::run_in_turns(const std::set<WorkNumber>& numbers) {
   std::map<const void*, std::vector<WorkNumber>> streams;  // of each the next comes last
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number)
     streams[pending_.at(*number).stream].push_back(*number);
@@ -64,11 +64,11 @@ hipError_t PendingWork::run_in_turns(const std::set<WorkNumber>& numbers) {
                              (stream != last && left.back() > chosen->back());
       if (is_better) chosen = &left;
     }
-    if (chosen == nullptr) return hipSuccess;
+    if (chosen == nullptr) return 0;
     const WorkNumber number = chosen->back();
     chosen->pop_back();
     last = pending_.at(number).stream;
-    if (const hipError_t result = run(number); result != hipSuccess) return result;
+    if (const int result = run(number); result != 0) return result;
   }
 }
 
@@ -76,21 +76,21 @@ void PendingWork::drop(int device) {
   std::erase_if(pending_, [&](const auto& entry) { return entry.second.device == device; });
 }
 
-hipError_t PendingWork::finish(WorkNumber number) {
+int PendingWork::finish(WorkNumber number) {
   const std::set<WorkNumber> wanted = with_what_is_before(number);
-  if (!streams_run_early() || wanted.empty()) return run_in_order(wanted);
+  if (!runs_early() || wanted.empty()) return run_in_order(wanted);
   std::set<WorkNumber> others;
   for (const auto& [other, piece] : pending_)
     if (!wanted.contains(other)) others.insert(other);
-  const hipError_t result = run_in_turns(others);
-  return result == hipSuccess ? run_in_order(with_what_is_before(number)) : result;
+  const int result = run_in_turns(others);
+  return result == 0 ? run_in_order(with_what_is_before(number)) : result;
 }
 
-hipError_t PendingWork::finish_device(int device) {
+int PendingWork::finish_device(int device) {
   std::set<WorkNumber> wanted;
   for (const auto& [number, piece] : pending_)
     if (piece.device == device) wanted.merge(with_what_is_before(number));
   return run_in_turns(wanted);
 }
 
-}  // namespace gfx942sim::hip
+}  // namespace gpu_streams

@@ -20,6 +20,9 @@ struct CudaFunctions {
   int32_t (*primary_context_release)(int32_t device);
   int32_t (*get_current_context)(Context* context);
   int32_t (*set_current_context)(Context context);
+  int32_t (*exchange_capture_mode)(int32_t* mode);
+  int32_t (*stream_get_context)(GpuStream stream, Context* context);
+  int32_t (*pointer_get_attribute)(void* value, int32_t attribute, Address pointer);
   int32_t (*module_load_data)(GpuModule* module, const void* image, uint32_t count, const int32_t* options,
                               void** values);
   int32_t (*launch_kernel)(GpuKernel kernel, uint32_t blocks_x, uint32_t blocks_y, uint32_t blocks_z,
@@ -36,6 +39,9 @@ struct CudaFunctions {
 constinit CudaFunctions cuda = {};
 
 constexpr int32_t multiprocessors = 16, capability_major = 75, capability_minor = 76;  // CUdevice_attribute
+constexpr int32_t pointer_memory_type = 2, pointer_device = 9;                         // CUpointer_attribute
+constexpr uint32_t memory_of_host = 1;                                                 // CUmemorytype
+constexpr int32_t spoils_no_capture = 2;                                               // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int32_t most_dynamic_shared_bytes = 8;                                       // CUfunction_attribute
 constexpr uint32_t shared_bytes_without_asking = 48 * 1024;
 constexpr int32_t jit_error_log = 5, jit_error_log_size = 6;   // CUjit_option
@@ -121,17 +127,46 @@ GpuResult describe(const GpuDevice& device, GpuDescription& description) {
   return {};
 }
 
-GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& was_another) {
-  was_another = false;
+// Our calls do nothing to a capture of another thread's or stream's: without saying so, an allocation of ours would
+// spoil each one that PyTorch has begun.
+GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& has_changed) {
+  has_changed = false;
   int32_t result = cuda.get_current_context(&callers.context);
   if (result != 0) return {result, "cuCtxGetCurrent"};
-  if (callers.context == device.context) return {};
-  result = cuda.set_current_context(device.context);
-  was_another = result == 0;
+  callers.capture_mode = spoils_no_capture;
+  result = cuda.exchange_capture_mode(&callers.capture_mode);
+  if (result != 0) return {result, "cuThreadExchangeStreamCaptureMode"};
+  if (callers.context != device.context) result = cuda.set_current_context(device.context);
+  has_changed = result == 0;
+  if (result != 0) cuda.exchange_capture_mode(&callers.capture_mode);
   return {result, "cuCtxSetCurrent"};
 }
 
-GpuResult leave(const CallersDevice& callers) { return {cuda.set_current_context(callers.context), "cuCtxSetCurrent"}; }
+GpuResult leave(const CallersDevice& callers) {
+  int32_t mode = callers.capture_mode;
+  const int32_t result = cuda.exchange_capture_mode(&mode);
+  if (result != 0) return {result, "cuThreadExchangeStreamCaptureMode"};
+  return {cuda.set_current_context(callers.context), "cuCtxSetCurrent"};
+}
+
+GpuResult is_foreign(const GpuDevice& device, GpuStream stream, bool& result) {
+  Context context = nullptr;
+  const int32_t code = cuda.stream_get_context(stream, &context);
+  result = code == 0 && context != device.context;
+  return {code, "cuStreamGetCtx"};
+}
+
+// The driver calls a pointer that it does not know an invalid value.
+GpuResult locate(const void* pointer, GpuPlace& place) {
+  place = {};
+  uint32_t memory_type = 0;
+  int32_t result = cuda.pointer_get_attribute(&memory_type, pointer_memory_type, reinterpret_cast<Address>(pointer));
+  if (result == gpu_invalid_value) return {};
+  if (result == 0)
+    result = cuda.pointer_get_attribute(&place.device, pointer_device, reinterpret_cast<Address>(pointer));
+  if (result == 0) place.kind = memory_type == memory_of_host ? GpuPlace::Kind::host : GpuPlace::Kind::device;
+  return {result, "cuPointerGetAttribute"};
+}
 
 // Without the ends of its lines: the error that it becomes part of is one line.
 void make_one_line(char* log) {
@@ -219,6 +254,9 @@ void find_own(FunctionFinder& finder) {
   finder.find("cuDevicePrimaryCtxRelease_v2", cuda.primary_context_release);
   finder.find("cuCtxGetCurrent", cuda.get_current_context);
   finder.find("cuCtxSetCurrent", cuda.set_current_context);
+  finder.find("cuThreadExchangeStreamCaptureMode", cuda.exchange_capture_mode);
+  finder.find("cuStreamGetCtx", cuda.stream_get_context);
+  finder.find("cuPointerGetAttribute", cuda.pointer_get_attribute);
   finder.find("cuModuleLoadDataEx", cuda.module_load_data);
   finder.find("cuLaunchKernel", cuda.launch_kernel);
   finder.find("cuFuncSetAttribute", cuda.function_set_attribute);
@@ -248,6 +286,8 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.describe = describe;
   gpu.enter = enter;
   gpu.leave = leave;
+  gpu.is_foreign = is_foreign;
+  gpu.locate = locate;
   gpu.load_module = load_module;
   gpu.launch = launch;
   gpu.copy = copy;

@@ -47,6 +47,8 @@ class DeviceInstance {
   onnxc_status wait_for_earlier_work(GpuStream stream, ErrorText& error);
   onnxc_status end_run(const DeviceRun& run, GpuStream stream, ErrorText& error);
   static onnxc_status refuse_capture(ErrorText& error, const char* reason);
+  onnxc_status check_stream(GpuStream stream, ErrorText& error);
+  onnxc_status check_places(const DeviceRun& run, ErrorText& error);
   onnxc_status check_capture(const DeviceRun& run, ErrorText& error);
   onnxc_status run_on_device(const DeviceRun& run, ErrorText& error);
   // Calls a function of the caller's, with the caller's own current device.

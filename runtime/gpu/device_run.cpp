@@ -6,6 +6,17 @@
 #include "gpu/device_instance.h"
 
 namespace onnxc::runtime {
+namespace {
+
+// "input 0 'x': ", before what is wrong with it.
+void name_value(const BufferDescription& buffer, ErrorText& error) {
+  const bool is_input = buffer.kind == BufferKind::input;
+  error.append("%s %d ", is_input ? "input" : "output", buffer.index);
+  error.append_name((is_input ? model.inputs : model.outputs)[buffer.index].name);
+  error.append(": ");
+}
+
+}  // namespace
 
 onnxc_status DeviceInstance::copy_inputs(const DeviceRun& run, GpuStream stream, ErrorText& error) {
   const GpuLibrary& gpu = module_->gpu();
@@ -213,6 +224,45 @@ onnxc_status DeviceInstance::refuse_capture(ErrorText& error, const char* reason
   return ONNXC_INVALID_ARGUMENT;
 }
 
+// NVIDIA's driver would take such a stream for a handle of ours.
+onnxc_status DeviceInstance::check_stream(GpuStream stream, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
+  bool is_foreign = false;
+  if (stream == nullptr || gpu.is_foreign == nullptr) return ONNXC_OK;
+  const GpuResult result = gpu.is_foreign(module_->device(), stream, is_foreign);
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  if (!is_foreign) return ONNXC_OK;
+  error.append(
+      "the stream is of another GPU, or of another context than the primary one of GPU %d, where this instance "
+      "runs",
+      module_->device().index);
+  return ONNXC_INVALID_ARGUMENT;
+}
+
+// Kernels that read memory which their GPU does not reach end the process's use of NVIDIA's driver.
+onnxc_status DeviceInstance::check_places(const DeviceRun& run, ErrorText& error) {
+  const GpuLibrary& gpu = module_->gpu();
+  if (gpu.locate == nullptr) return ONNXC_OK;
+  for (int32_t i = 0; i < program_.buffer_count; ++i) {
+    const BufferDescription& buffer = program_.buffers[i];
+    const CallersValue value(run, buffer);
+    if (value.data == nullptr || value.is_on_host || buffer_bytes_[i] == 0) continue;
+    GpuPlace place;
+    const GpuResult result = gpu.locate(value.data, place);
+    if (!succeeded(gpu, result, "", error)) return status_of(result);
+    const int device = module_->device().index;
+    if (place.kind == GpuPlace::Kind::host || (place.kind == GpuPlace::Kind::device && place.device == device))
+      continue;
+    name_value(buffer, error);
+    if (place.kind == GpuPlace::Kind::device)
+      error.append("its memory is of GPU %d, and this instance runs on GPU %d: copy it there", place.device, device);
+    else
+      error.append("its memory is not the GPU's: the device of host memory is ONNXC_CPU");
+    return ONNXC_INVALID_ARGUMENT;
+  }
+  return ONNXC_OK;
+}
+
 // A capture holds launches and copies on the GPU. Whatever waits for the stream would spoil it, so that such a run is
 // refused before it does anything.
 onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& error) {
@@ -223,10 +273,7 @@ onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& erro
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
     if (!CallersValue(run, buffer).is_on_host) continue;
-    const bool is_input = buffer.kind == BufferKind::input;
-    error.append("%s %d ", is_input ? "input" : "output", buffer.index);
-    error.append_name((is_input ? model.inputs : model.outputs)[buffer.index].name);
-    error.append(": ");
+    name_value(buffer, error);
     return refuse_capture(error, "this is host memory, for whose copy a run waits: give it memory of the GPU");
   }
   return ONNXC_OK;
@@ -237,13 +284,15 @@ onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& erro
   gpu.forget_error();  // what a call before ours left behind is not an error of a launch
   const auto stream = run.has_own_stream ? own_stream_ : static_cast<GpuStream>(run.stream);
   stream_ = stream;
+  if (const onnxc_status status = check_stream(stream, error); status != ONNXC_OK) return status;
   int32_t capture_status = gpu_captures_nothing;
   if (run.stream != nullptr) {
     const GpuResult result = gpu.stream_is_capturing(stream, &capture_status);
     if (!succeeded(gpu, result, "", error)) return status_of(result);
   }
   is_being_captured_ = capture_status != gpu_captures_nothing;
-  onnxc_status status = check_capture(run, error);
+  onnxc_status status = check_places(run, error);
+  if (status == ONNXC_OK) status = check_capture(run, error);
   if (status == ONNXC_OK) status = wait_for_earlier_work(stream, error);
   if (status == ONNXC_OK) status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);

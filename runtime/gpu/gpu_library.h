@@ -51,10 +51,11 @@ struct GpuDevice {
   void* context = nullptr;  // of NVIDIA's driver: the primary one, which PyTorch uses as well
 };
 
-// What a thread's current device was.
+// The thread's state before it entered a device.
 struct CallersDevice {
   int index = 0;
   void* context = nullptr;
+  int32_t capture_mode = 0;  // NVIDIA's
 };
 
 struct GpuDescription {
@@ -62,6 +63,13 @@ struct GpuDescription {
   char architecture[64];  // "gfx942:sramecc+:xnack-", "sm_90"; empty if the library does not tell
   int32_t capability;     // NVIDIA: 90 for compute capability 9.0
   int32_t compute_units;  // 0 if the library does not tell
+};
+
+// Where a caller's memory is.
+struct GpuPlace {
+  enum class Kind : int32_t { unknown, host, device };
+  Kind kind = Kind::unknown;
+  int32_t device = 0;
 };
 
 struct GpuLaunch {
@@ -88,9 +96,13 @@ struct GpuLibrary {
   GpuResult (*open_device)(GpuDevice& device);
   void (*close_device)(const GpuDevice& device);
   GpuResult (*describe)(const GpuDevice& device, GpuDescription& description);
-  // Makes a device this thread's current one, and the caller's again. Only `enter` says whether it was another.
-  GpuResult (*enter)(const GpuDevice& device, CallersDevice& callers, bool& was_another);
+  // Makes a device this thread's current one, and the caller's again, if `enter` says that something has changed.
+  GpuResult (*enter)(const GpuDevice& device, CallersDevice& callers, bool& has_changed);
   GpuResult (*leave)(const CallersDevice& callers);
+
+  // Whether a stream is of another device or context, and where memory is; null if the library cannot tell.
+  GpuResult (*is_foreign)(const GpuDevice& device, GpuStream stream, bool& result);
+  GpuResult (*locate)(const void* pointer, GpuPlace& place);
 
   // The driver's words about code that it refuses go to `log`.
   GpuResult (*load_module)(GpuModule* module, const void* code, char* log, size_t log_size);

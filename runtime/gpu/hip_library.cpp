@@ -73,13 +73,13 @@ void* open_library(ErrorText& error) {
   return nullptr;
 }
 
-GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& was_another) {
-  was_another = false;
+GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& has_changed) {
+  has_changed = false;
   hipError_t result = hip.get_device(&callers.index);
   if (result != hipSuccess) return {result, "hipGetDevice"};
   if (callers.index == device.index) return {};
   result = hip.set_device(device.index);
-  was_another = result == hipSuccess;
+  has_changed = result == hipSuccess;
   return {result, "hipSetDevice"};
 }
 

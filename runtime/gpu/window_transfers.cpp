@@ -89,8 +89,8 @@ onnxc_status WindowTransfers::allocate(const WindowBuffer& buffer, int32_t slot,
   onnxc_value& value = values[slot][index];
   value = buffer.value;
   const bool is_fixed = buffer.use == WindowUse::fixed;
-  if (is_fixed && value.device == ONNXC_HIP) return ONNXC_OK;
-  value.device = ONNXC_HIP;
+  if (is_fixed && value.device == ONNXC_GPU) return ONNXC_OK;
+  value.device = ONNXC_GPU;
   if (is_fixed && slot > 0) value.data = values[0][index].data;
   if (value.bytes == 0 || (is_fixed && slot > 0)) return ONNXC_OK;
   const auto bytes = static_cast<size_t>(value.bytes);

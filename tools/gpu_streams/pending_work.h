@@ -32,6 +32,7 @@ class PendingWork {
   // device was to do is dropped.
   int finish(WorkNumber number);
   int finish_device(int device);
+  void drop(int device);
 
  private:
   struct Piece {
@@ -46,7 +47,6 @@ class PendingWork {
   int run_in_order(const std::set<WorkNumber>& numbers);
   // All of them that do not wait for others.
   int run_in_turns(const std::set<WorkNumber>& numbers);
-  void drop(int device);
 
   const char* variable_;
   std::map<WorkNumber, Piece> pending_;

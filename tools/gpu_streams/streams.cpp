@@ -166,10 +166,13 @@ void Streams::destroy_executable(const void* executable) {
 }
 
 void Streams::refuse_while_capturing() {
+  if (threads_capture_mode == CaptureMode::relaxed) return;
   for (const auto& [stream, owner] : streams_) {
     Capture* capture = stream->capture.get();
     if (capture == nullptr || capture->mode == CaptureMode::relaxed) continue;
-    if (capture->mode == CaptureMode::thread_local_ && capture->thread != std::this_thread::get_id()) continue;
+    const bool is_of_others =
+        capture->mode == CaptureMode::thread_local_ || threads_capture_mode == CaptureMode::thread_local_;
+    if (is_of_others && capture->thread != std::this_thread::get_id()) continue;
     capture->is_invalid = true;
     throw Refusal(capture_unsupported, "not while a stream captures");
   }
@@ -222,6 +225,13 @@ int Streams::enqueue(const void* handle, int device, Work work) {
     throw Refusal(capture_invalidated, "the capture was spoilt by a call that no capture allows");
   found.capture->graph->work.push_back(std::move(work));
   return success;
+}
+
+void Streams::forget_device(int device) {
+  pending.drop(device);
+  streams_.destroy_if([&](const Stream& stream) { return stream.device == device; });
+  events_.destroy_if([&](const Event& event) { return event.device == device; });
+  null_streams_.erase(device);
 }
 
 int Streams::finish(const void* handle, int device) {

@@ -24,6 +24,8 @@ struct ExecutableGraph {
 };
 enum class CaptureMode : int { global, thread_local_, relaxed };  // as both libraries number them
 enum class CaptureStatus : int { none, active, invalidated };
+// How this thread's own calls meet captures: CUDA's cuThreadExchangeStreamCaptureMode.
+inline thread_local CaptureMode threads_capture_mode = CaptureMode::global;
 struct Capture {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>();
   CaptureMode mode;
@@ -66,6 +68,10 @@ class Handles {
   }
   bool has(const Object* object) const { return objects_.contains(const_cast<Object*>(object)); }
   void destroy(Object& object) { objects_.erase(&object); }
+  template <class Condition>
+  void destroy_if(Condition condition) {
+    std::erase_if(objects_, [&](const auto& entry) { return condition(*entry.second); });
+  }
   auto begin() const { return objects_.begin(); }
   auto end() const { return objects_.end(); }
   size_t size() const { return objects_.size(); }
@@ -109,8 +115,11 @@ class Streams {
   // Returns when the stream, or the device, has done all that it was given.
   int finish(const void* handle, int device);
   int finish_device(int device) { return pending.finish_device(device); }
+  // The device is gone, with its work, its streams and its events.
+  void forget_device(int device);
 
-  // For calls that are not of a stream: refused while this thread captures one, or any thread one for all threads.
+  // For calls that are not of a stream: refused while this thread captures one, or any thread one for all threads; but
+  // not in a thread that says it knows what it does.
   void refuse_while_capturing();
   // For calls that wait for the device, or for a copy: refused during any capture of any thread.
   void refuse_while_anything_captures(int code);

@@ -160,7 +160,7 @@ TEST_F(Device, GraphsAreAskedForAndForAGpu) {
   options.flags = ONNXC_HIP_GRAPH;
   char text[ONNXC_ERROR_SIZE] = "";
   EXPECT_EQ(model->create(&options, &instance, text, sizeof text), ONNXC_INVALID_ARGUMENT);
-  EXPECT_STREQ(text, "a HIP graph is asked for, and the model is to run on the CPU");
+  EXPECT_STREQ(text, "a graph is asked for, and the model is to run on the CPU");
   EXPECT_EQ(model->captured_graphs(nullptr), 0);
 }
 

@@ -2,6 +2,7 @@
 //   t[N, 4] = x[N, 4] * weights[4]          kernel "multiply"
 //   y[N, 4] = t[N, 4] + k[4]                kernel "add"
 #include "gpu/backend.h"
+#include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
 #include "runtime/gpu/gpu_steps.h"
 
@@ -60,11 +61,11 @@ const StepDescription device_steps[] = {
     on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
-DeviceProgram planned_for(const char* architecture, int32_t compute_units, const unsigned char* code) {
+DeviceProgram planned_for(const char* architecture, int32_t compute_units, const char* code) {
   return {
       .architecture = architecture,
       .compute_units = compute_units,
-      .code_object = code,
+      .code_object = reinterpret_cast<const unsigned char*>(code),
       .kernels = kernels,
       .kernel_count = 2,
       .sizes = sizes,
@@ -76,11 +77,19 @@ DeviceProgram planned_for(const char* architecture, int32_t compute_units, const
       .weights_size = sizeof weights,
   };
 }
-const DeviceProgram narrow = planned_for("gfx1100", 96, reinterpret_cast<const unsigned char*>("narrow code"));
-const DeviceProgram newer = planned_for("gfx950", 256, reinterpret_cast<const unsigned char*>("newer code"));
-const DeviceProgram part = planned_for("gfx942", 38, reinterpret_cast<const unsigned char*>("code of a part"));
-const DeviceProgram whole = planned_for("gfx942", 304, reinterpret_cast<const unsigned char*>("code"));
+#ifdef FAKE_NVIDIA
+constexpr char target[] = "gpu sm_90a, gpu sm_80, cpu x86-64";
+const DeviceProgram hopper = planned_for("sm_90a", 132, FAKE_PTX("8.0", "sm_90a"));
+const DeviceProgram ampere = planned_for("sm_80", 108, FAKE_PTX("7.1", "sm_80"));
+const DeviceProgram* const device_programs[] = {&hopper, &ampere};
+#else
+constexpr char target[] = "hip gfx1100, hip gfx950, hip gfx942, cpu x86-64";
+const DeviceProgram narrow = planned_for("gfx1100", 96, "narrow code");
+const DeviceProgram newer = planned_for("gfx950", 256, "newer code");
+const DeviceProgram part = planned_for("gfx942", 38, "code of a part");
+const DeviceProgram whole = planned_for("gfx942", 304, "code");
 const DeviceProgram* const device_programs[] = {&narrow, &newer, &part, &whole};
+#endif
 
 const CpuProgram program = {
     .march = "x86-64",
@@ -97,7 +106,7 @@ const CpuProgram* const programs[] = {&program};
 
 extern const ModelDescription model = {
     .onnxc_version = "0.1.0",
-    .target = "hip gfx1100, hip gfx950, hip gfx942, cpu x86-64",
+    .target = target,
     .cpu_features = nullptr,
     .information = "{}",
     .input_count = 2,
@@ -113,7 +122,7 @@ extern const ModelDescription model = {
     .weights = reinterpret_cast<const unsigned char*>(weights),
     .weights_size = sizeof weights,
     .device_programs = device_programs,
-    .device_program_count = 4,
+    .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
 };
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +33,7 @@ std::string architecture = "gfx942:sramecc+:xnack-";
 int compute_units = 304;
 std::string failed_call;
 
-using Kernel = void (*)(const FakeArguments&);
+using Kernel = onnxc::FakeKernel;
 struct Graph {
   std::vector<std::pair<Kernel, FakeArguments>> launches;
 };
@@ -58,45 +57,6 @@ int enter_outside(const char* name) {
   }
   return enter(name);
 }
-
-void multiply(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = row.left[i] * row.right[i % 4];
-}
-void add(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = row.left[i] + row.right[i % 4];
-}
-void twice(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = 2 * row.left[i];
-}
-void negate(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = -row.left[i];
-}
-void take(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = i < row.limit ? row.left[i] : 0;
-}
-void ones(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = 1;
-}
-void add_sum(const FakeArguments& row) {
-  float sum = 0;
-  for (int64_t i = 0; i < row.limit; ++i) sum += row.left[i];
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] += sum;
-}
-void count(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) row.result[i] = static_cast<float>(i);
-}
-// For windows of `limit` voxels: each of left, and right minus it.
-void difference_of_windows(const FakeArguments& row) {
-  for (int64_t i = 0; i < row.points; ++i) {
-    float* result = row.result + (i / row.limit * 2) * row.limit + i % row.limit;
-    result[0] = row.left[i];
-    result[row.limit] = row.right[0] - row.left[i];
-  }
-}
-const std::map<std::string, Kernel> kernels = {
-    {"multiply", multiply}, {"add", add},     {"twice", twice},
-    {"negate", negate},     {"take", take},   {"ones", ones},
-    {"add_sum", add_sum},   {"count", count}, {"difference_of_windows", difference_of_windows}};
 
 }  // namespace
 
@@ -172,9 +132,9 @@ int hipModuleUnload(void*) {
 }
 int hipModuleGetFunction(void** function, void*, const char* name) {
   if (const int error = enter("hipModuleGetFunction")) return error;
-  const auto found = kernels.find(name);
-  if (found == kernels.end()) return no_such_kernel;
-  *function = reinterpret_cast<void*>(found->second);
+  const Kernel found = onnxc::find_fake_kernel(name);
+  if (found == nullptr) return no_such_kernel;
+  *function = reinterpret_cast<void*>(found);
   return 0;
 }
 int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,

@@ -1,7 +1,8 @@
-// The arguments that the kernels of the double of libamdhip64.so get from the models written by hand.
+// The kernels of the models written by hand, as functions of the host.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace onnxc {
 
@@ -11,5 +12,9 @@ struct FakeArguments {
   float* result;
   int64_t limit;
 };
+
+using FakeKernel = void (*)(const FakeArguments&);
+// Null if there is none of that name.
+FakeKernel find_fake_kernel(const std::string& name);
 
 }  // namespace onnxc

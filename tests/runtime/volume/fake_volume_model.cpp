@@ -2,6 +2,7 @@
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
 #include "base/model.h"
 #include "gpu/backend.h"
+#include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
 #include "runtime/gpu/gpu_steps.h"
 
@@ -85,9 +86,9 @@ int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_byte
 const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", {}, nullptr, nullptr, 0, nullptr}, launch)};
 const char* const kernels[] = {"difference_of_windows"};
 const DeviceProgram device_program = {
-    .architecture = "gfx942",
-    .compute_units = 304,
-    .code_object = reinterpret_cast<const unsigned char*>("code"),
+    .architecture = fake_architecture,
+    .compute_units = fake_compute_units,
+    .code_object = reinterpret_cast<const unsigned char*>(fake_code),
     .kernels = kernels,
     .kernel_count = 1,
     .sizes = device_sizes,

@@ -1,7 +1,7 @@
 // The one exported symbol: the table of include/onnxc.h over the model that this library was linked with.
 #include "base/model.h"
 #include "cpu/cpu_program.h"
-#include "hip/program.h"
+#include "gpu/program.h"
 #include "host/instance.h"
 #include "volume/volume_run.h"
 

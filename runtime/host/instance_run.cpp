@@ -3,7 +3,7 @@
 
 #include "base/step_walk.h"
 #include "base/value_check.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "host/instance.h"
 #include "host/options.h"
 #include "strings/string_values.h"

@@ -351,6 +351,9 @@ typedef struct onnxc_api {
   /* Bytes of the tensors that such a step reads and writes, weights included, each counted once, for the dims bound
    * last: the least that it moves if no cache holds any of them. 0 if it is not known, as on a GPU. */
   double (*instance_step_traffic)(onnxc_instance* instance, int32_t step);
+
+  /* The architecture in `target` whose code the instance runs: "x86-64-v4", "gfx942" or "sm_90a". */
+  const char* (*instance_architecture)(onnxc_instance* instance);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

@@ -1,5 +1,7 @@
-"""Tensors on an NVIDIA GPU, which is the stand-in for its driver; the model is one of those that the runtime's tests
-write by hand: y = x * [1, 2, 3, 4] + k, for x of [N, 4] float32."""
+"""Tensors on an NVIDIA GPU, which is the stand-in for its driver.
+
+The model is one that the runtime's tests write by hand: y = x * [1, 2, 3, 4] + k, for x of [N, 4] float32.
+"""
 
 import ctypes
 from collections.abc import Iterator

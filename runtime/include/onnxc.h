@@ -256,8 +256,8 @@ typedef struct onnxc_api {
 
   /* The model. Texts and infos live as long as the library is loaded. */
   const char* onnxc_version; /* "0.1.0" */
-  const char* target;        /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4" */
-  const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
+  const char* target; /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4", "cuda sm_80" */
+  const char* information; /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
   int64_t weights_bytes;
   int32_t input_count;
   int32_t output_count;

@@ -346,7 +346,7 @@ TEST_F(Cuda, ACardThatIsTooOldIsRefused) {
   cuda.set("CUDA_STAND_IN_CAPABILITY", "7.5");
   EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
   EXPECT_EQ(error,
-            "this model was compiled for 'gpu sm_90a, gpu sm_80, cpu x86-64', and GPU 0 is NVIDIA stand-in (sm_75); "
+            "this model was compiled for 'cuda sm_90a, cuda sm_80, cpu x86-64', and GPU 0 is NVIDIA stand-in (sm_75); "
             "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer, or "
             "run it on the CPU");
   EXPECT_EQ(cuda.alive(), 0);

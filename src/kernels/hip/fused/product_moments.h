@@ -127,7 +127,7 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   Gemm gemm(arguments.product,
-            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu), shared);
+            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu.xcds), shared);
   gemm.reduce();
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });

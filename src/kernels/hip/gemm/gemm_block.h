@@ -1,21 +1,9 @@
 // The block of a matrix product: its tile, its part of the reduction, and the place of its results.
 #pragma once
 
-#include "kernels/hip/gemm/fma_tile.h"
+#include "kernels/hip/gemm/tile_product.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Chosen by the unit that the GPU has.
-template <bool has_mfma>
-struct TileProducts {
-  template <Products products, GemmTile tile>
-  using Product = MfmaTileProduct<products, tile>;
-};
-template <>
-struct TileProducts<false> {
-  template <Products products, GemmTile tile>
-  using Product = FmaTileProduct<products, tile>;
-};
 
 // A tile row's position in the output, and whether it is inside.
 struct RowPlace {
@@ -47,7 +35,7 @@ struct GemmBlock {
   // References: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
-  using Product = typename TileProducts<own_gpu.has_mfma>::template Product<plan.products, tile>;
+  using Product = typename TileProducts<own_gpu.matrix_unit>::template Product<plan.products, tile>;
 
   const GemmArguments<Input, Weight, Output>& arguments;
   int64_t image;
@@ -117,8 +105,9 @@ struct GemmBlock {
     // In parts, a transposed convolution has no scalar registers to spare for these while it reduces. The arguments of
     // its kernels begin with these.
     constexpr bool is_late = plan.transposed && plan.is_split;
-    const GemmView view = is_late ? late_argument<GemmView>(offsetof(Arguments, output_view)) : arguments.output_view;
-    Output* const output = is_late ? late_argument<Output*>(offsetof(Arguments, output)) : arguments.output;
+    const GemmView view =
+        is_late ? late_argument(arguments.output_view, offsetof(Arguments, output_view)) : arguments.output_view;
+    Output* const output = is_late ? late_argument(arguments.output, offsetof(Arguments, output)) : arguments.output;
     Voxel voxel = {nullptr, place.d, place.h, place.w};
     if constexpr (plan.transposed) {
       voxel.d = voxel.d * shape.stride.d + residue.d;

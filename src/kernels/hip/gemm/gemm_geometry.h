@@ -24,21 +24,22 @@ enum class Products {
 
 constexpr bool is_half(Products products) { return products == Products::float16 || products == Products::bfloat16; }
 
-// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction: of MFMA by AMD's matrix
-// calculator, of the vector unit an FMA a lane.
+// Whether the vector unit makes them.
+constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
+  return gpu.matrix_unit == machine::MatrixUnit::none ||
+         (gpu.matrix_unit == machine::MatrixUnit::mma && products == Products::float32);
+}
+
+// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
+// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
-  if (!gpu.has_mfma) return 32 * 32 * 16 / gpu.wave_lanes * (products == Products::bf16x3 ? 3 : 1);
-  switch (products) {
-    case Products::float32:
-      return 8 * 64;
-    case Products::xf32:
-      return 4 * 32;
-    case Products::bf16x3:
-      return 6 * 32;
-    case Products::float16:
-    case Products::bfloat16:
-      return 2 * 32;
-  }
+  constexpr int64_t count = 32 * 32 * 16;
+  const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
+  if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
+  return of_one * count / gpu.half_products_a_cycle *
+         (products == Products::float32 ? 8
+          : products == Products::xf32  ? 2
+                                        : 1);
 }
 
 // The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each quarter
@@ -50,7 +51,7 @@ struct GemmTile {
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
   // Wavefronts that fit a SIMD unit with its registers: a lane needs its sums and some others.
   constexpr int64_t waves(const GpuMachine& gpu, int64_t others = 64) const {
-    return smaller(gpu.registers / (rows * columns / 256 + others), gpu.waves_per_simd);
+    return smaller(gpu.registers / larger(rows * columns / 256 + others, gpu.taken_registers), gpu.waves_per_simd);
   }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
@@ -69,7 +70,7 @@ constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
 // The blocks a compute unit holds at once.
 constexpr int64_t blocks_a_unit(const GemmTile& tile, const GpuMachine& gpu) {
-  return smaller(tile.waves(gpu) / block_waves(gpu), gpu.lds_bytes / gemm_lds_bytes(tile));
+  return smaller(tile.waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, gemm_lds_bytes(tile)));
 }
 
 // With few tiles the reduction of each is split into parts, one a block (split-K), until the GPU has two blocks for
@@ -137,7 +138,7 @@ struct GemmPlan {
   constexpr int64_t waves(const GpuMachine& gpu) const {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
     return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
-                   gpu.lds_bytes / gemm_lds_bytes(tile) * block_waves(gpu));
+                   machine::blocks_by_lds(gpu, gemm_lds_bytes(tile)) * block_waves(gpu));
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
@@ -284,8 +285,8 @@ struct GemmPlan {
 
 // Workgroups go to the XCDs in turn, and each XCD has its own cache: this renumbering, a bijection of 0 .. blocks - 1,
 // gives blocks with successive numbers to the same XCD.
-constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks, const GpuMachine& gpu) {
-  const auto xcds = static_cast<uint32_t>(gpu.xcds);
+constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks, int xcd_count) {
+  const auto xcds = static_cast<uint32_t>(xcd_count);
   const uint32_t share = blocks / xcds;
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }

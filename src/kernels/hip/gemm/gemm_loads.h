@@ -177,12 +177,6 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     return plan.has_run_time_depth ? arguments.depth : static_cast<int32_t>(shape.group_input_channels());
   }
 
-  // Makes the compiler compute a number here; it would otherwise branch around that.
-  __device__ static int64_t computed(int64_t offset) {
-    __asm__("" : "+v"(offset));
-    return offset;
-  }
-
   // 16 bytes of 16 channels that lie next to each other, `offset` further than a row's own position.
   __device__ void fetch_blocks(int set, const Tap& tap, int64_t offset, bool is_real) {
 #pragma clang loop unroll(full)

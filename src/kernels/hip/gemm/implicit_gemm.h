@@ -169,7 +169,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     // Also after the last step: with a condition here the compiler would move the loads after the product, and the sums
     // from registers to others.
     next(set);
-    __builtin_amdgcn_sched_barrier(0);
+    scheduling_barrier();
     product.multiply();
   }
   template <class Next>
@@ -193,7 +193,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       store_to_lds(0);
       barrier();
       if (step + 1 < plan.steps()) fetch(0, step + 1);
-      __builtin_amdgcn_sched_barrier(0);
+      scheduling_barrier();
       product.multiply(plan.rest(step));
     }
   }
@@ -272,7 +272,7 @@ __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>&
   __shared__ typename Gemm::Shared shared;
   static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   const GemmLaunch& launch = arguments.launch;
-  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu);
+  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds);
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)

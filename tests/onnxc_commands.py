@@ -12,7 +12,7 @@ from models import tensor_files
 from models.tensor_files import Array
 from tools.commands import BINARIES, CUDA_STAND_IN, REPOSITORY, SIMULATOR
 
-__all__ = ["BINARIES", "REPOSITORY", "SIMULATOR"]  # the tests take them from here
+__all__ = ["BINARIES", "CUDA_STAND_IN", "REPOSITORY", "SIMULATOR"]  # the tests take them from here
 
 TIME_LIMIT_SECONDS = 900
 

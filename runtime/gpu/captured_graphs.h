@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/array.h"
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 
 namespace onnxc::runtime {
 

@@ -1,7 +1,7 @@
 // The two streams in which tensors go to the GPU and back while kernels run in another: ordered only by events.
 #pragma once
 
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 
 namespace onnxc::runtime {
 

@@ -6,9 +6,9 @@
 #include "base/memory_plan.h"
 #include "gpu/backend.h"
 #include "gpu/captured_graphs.h"
-#include "gpu/current_device.h"
 #include "gpu/device_module.h"
 #include "gpu/host_staging.h"
+#include "gpu/library/current_device.h"
 
 namespace onnxc::runtime {
 

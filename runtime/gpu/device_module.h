@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/array.h"
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 #include "gpu/program.h"
 
 namespace onnxc::runtime {

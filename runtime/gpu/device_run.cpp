@@ -233,8 +233,7 @@ onnxc_status DeviceInstance::check_stream(GpuStream stream, ErrorText& error) {
   if (!succeeded(gpu, result, "", error)) return status_of(result);
   if (!is_foreign) return ONNXC_OK;
   error.append(
-      "the stream is of another GPU, or of another context than the primary one of GPU %d, where this instance "
-      "runs",
+      "the stream is of another GPU or context: this instance runs in the primary context of GPU %d, as PyTorch does",
       module_->device().index);
   return ONNXC_INVALID_ARGUMENT;
 }

@@ -1,12 +1,12 @@
 // The programs of a model among which a device chooses.
 #pragma once
 
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 #include "gpu/program.h"
 
 namespace onnxc::runtime {
 
-// Of the code: NVIDIA's architectures are "sm_80" and the like.
+// The vendor of the code: NVIDIA's architectures are "sm_80" and the like.
 GpuVendor vendor_of(const DeviceProgram& program);
 
 // The program for the device; null if none runs on it.

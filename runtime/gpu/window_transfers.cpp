@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "gpu/current_device.h"
+#include "gpu/library/current_device.h"
 
 namespace onnxc::runtime {
 

@@ -338,6 +338,10 @@ int64_t Instance::working_bytes() const {
   return bytes;
 }
 
+const char* Instance::architecture() const {
+  return device_ != nullptr ? device_program_->architecture : program_.march;
+}
+
 int64_t Instance::captured_graphs() const {
   return device_ != nullptr ? model.device_backend->captured_graphs(device_) : 0;
 }

@@ -256,8 +256,8 @@ typedef struct onnxc_api {
 
   /* The model. Texts and infos live as long as the library is loaded. */
   const char* onnxc_version; /* "0.1.0" */
-  const char* target;        /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4" */
-  const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
+  const char* target; /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4", "cuda sm_80" */
+  const char* information; /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
   int64_t weights_bytes;
   int32_t input_count;
   int32_t output_count;
@@ -351,6 +351,9 @@ typedef struct onnxc_api {
   /* Bytes of the tensors that such a step reads and writes, weights included, each counted once, for the dims bound
    * last: the least that it moves if no cache holds any of them. 0 if it is not known, as on a GPU. */
   double (*instance_step_traffic)(onnxc_instance* instance, int32_t step);
+
+  /* The architecture in `target` whose code the instance runs: "x86-64-v4", "gfx942" or "sm_90a". */
+  const char* (*instance_architecture)(onnxc_instance* instance);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

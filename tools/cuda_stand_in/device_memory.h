@@ -1,5 +1,5 @@
 // Memory of the stand-in's GPUs: memory of the host with a margin on both sides, so that a kernel that writes beyond an
-// allocation is found. What was never written is NaN.
+// allocation is found. It is NaN until it is written.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ class DeviceMemory {
   // Throws if a pointer to the host is one to the device.
   void require_host(const void* pointer, const char* what) const;
   bool is_pinned(const void* pointer, size_t bytes) const;
-  // 0: not known, 1: of the host, 2: of a device; and of which context.
+  // 0: not known, 1: of the host, 2: of a device; and the number of its context.
   int kind_of(const void* pointer, int& context) const;
-  // What a kernel spoilt beside an allocation; empty if nothing.
+  // Tells of an allocation beside which a kernel wrote; empty if there is none.
   std::string damage() const;
   size_t count() const { return allocations_.size(); }
   size_t used_bytes(int context) const;

@@ -82,9 +82,12 @@ StandIn& StandIn::instance() {
 }
 
 void StandIn::enter(const char* name) {
+  const std::string text = variable("CUDA_STAND_IN_FAIL", "");
+  if (text != wish_) calls_of_.clear();
+  wish_ = text;
   const int call = calls_++, of_this_name = ++calls_of_[name];
   int code = call == fails_at_ ? gpu_streams::out_of_memory : 0;
-  std::istringstream wish(variable("CUDA_STAND_IN_FAIL", ""));
+  std::istringstream wish(text);
   std::string wished;
   int wished_call = 0, wished_code = 0;
   if (wish >> wished >> wished_call >> wished_code && wished == name && wished_call == of_this_name) code = wished_code;
@@ -95,7 +98,6 @@ void StandIn::enter(const char* name) {
 
 void StandIn::fail_at(int call) {
   calls_ = 0;
-  calls_of_.clear();
   failed_call_.clear();
   fails_at_ = call;
 }
@@ -117,7 +119,7 @@ Context* StandIn::create_context(int device) {
   return context;
 }
 
-// Of a primary one when its last user leaves it. Everything in it goes.
+// A primary one is destroyed when its last user leaves it. Everything in it goes.
 void StandIn::destroy_context(Context* context) {
   if (context->lost_with == 0) streams.finish_device(context->number);
   streams.forget_device(context->number);

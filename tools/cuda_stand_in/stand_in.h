@@ -2,7 +2,7 @@
 // a driver refuses (no current context, another context's stream, memory that was freed, a call that no capture
 // allows), and says why on stderr. Streams are strict: work is held back until somebody waits (gpu_streams/streams.h).
 //
-// A module's code is PTX, of which only the declarations are read. Kernels run as functions of the host: the library
+// Only the declarations of a module's PTX are read. Kernels run as functions of the host: the library
 // that CUDA_STAND_IN_KERNELS names has
 //
 //   extern "C" void onnxc_host_launch(const char* kernel, uint32_t blocks, uint32_t threads,
@@ -18,6 +18,7 @@
 //   CUDA_STAND_IN_DRIVER       the driver's CUDA version (12.8), which limits the version of PTX
 //   CUDA_STAND_IN_STREAMS      "late" (default) or "early" (gpu_streams/pending_work.h)
 //   CUDA_STAND_IN_FAIL         "cuMemAlloc_v2 3 2": the call of that name fails with code 2 the third time
+//                              after the variable was set
 #pragma once
 
 #include <cstdint>
@@ -82,7 +83,7 @@ class StandIn {
   bool has(const Context* context) const;
   // This thread's; throws if there is none, or it is lost.
   Context& current() const;
-  // Of a stream, which must be of the current context.
+  // The number of a stream's context, which must be the current one.
   int context_of(const void* stream);
   Context* context_of_any(const void* stream);
   Context* context_of_number(int number);
@@ -114,7 +115,7 @@ class StandIn {
   int last_context_ = 0;
   int calls_ = 0, fails_at_ = -1;
   std::map<std::string, int> calls_of_;
-  std::string failed_call_, launches_;
+  std::string wish_, failed_call_, launches_;
 };
 
 }  // namespace cuda_stand_in

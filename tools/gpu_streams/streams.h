@@ -1,4 +1,4 @@
-// Streams, events, captures and graphs of simulated GPUs, behind HIP's interface as behind CUDA's. Work of a stream is
+// Streams, events, captures and graphs of simulated GPUs, for HIP's interface and for CUDA's. Work of a stream is
 // held back until somebody waits for it (pending_work.h); while a stream captures, its operations are noted in a graph
 // instead, and what is not allowed then is refused and spoils the capture.
 //
@@ -126,7 +126,7 @@ class Streams {
   // For calls that wait for a stream.
   void refuse_while_capturing(Stream& stream);
 
-  // What was created and not destroyed.
+  // The number of objects that were created and not destroyed.
   size_t count() const { return streams_.size() + events_.size() + graphs_.size() + executables_.size(); }
 
   PendingWork pending;

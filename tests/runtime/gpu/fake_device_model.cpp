@@ -78,7 +78,7 @@ DeviceProgram planned_for(const char* architecture, int32_t compute_units, const
   };
 }
 #ifdef FAKE_NVIDIA
-constexpr char target[] = "gpu sm_90a, gpu sm_80, cpu x86-64";
+constexpr char target[] = "cuda sm_90a, cuda sm_80, cpu x86-64";
 const DeviceProgram hopper = planned_for("sm_90a", 132, FAKE_PTX("8.0", "sm_90a"));
 const DeviceProgram ampere = planned_for("sm_80", 108, FAKE_PTX("7.1", "sm_80"));
 const DeviceProgram* const device_programs[] = {&hopper, &ampere};

@@ -14,7 +14,7 @@ struct FakeArguments {
 };
 
 using FakeKernel = void (*)(const FakeArguments&);
-// Null if there is none of that name.
+// Null for another name.
 FakeKernel find_fake_kernel(const std::string& name);
 
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-#include "gpu/current_device.h"
+#include "gpu/library/current_device.h"
 
 namespace onnxc::runtime {
 

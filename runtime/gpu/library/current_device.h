@@ -2,7 +2,7 @@
 // of the caller's that we call.
 #pragma once
 
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 
 namespace onnxc::runtime {
 

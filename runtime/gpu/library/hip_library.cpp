@@ -1,4 +1,4 @@
-// AMD's HIP runtime behind the table of GPU functions.
+// Fills the table of GPU functions from AMD's HIP runtime.
 #define __HIP_PLATFORM_AMD__ 1
 #include <hip/hip_runtime_api.h>
 #include <link.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/model.h"
-#include "gpu/vendor_libraries.h"
+#include "gpu/library/vendor_libraries.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -19,7 +19,7 @@ static_assert(hipMemcpyHostToDevice == static_cast<int>(GpuCopy::to_device) &&
               hipMemcpyDeviceToHost == static_cast<int>(GpuCopy::to_host) &&
               hipMemcpyDeviceToDevice == static_cast<int>(GpuCopy::on_device));
 
-// What the table has in another form.
+// HIP's functions that the table has in another form.
 struct HipFunctions {
   decltype(&hipGetDevice) get_device;
   decltype(&hipSetDevice) set_device;

@@ -1,9 +1,9 @@
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "gpu/vendor_libraries.h"
+#include "gpu/library/vendor_libraries.h"
 #include "threads/fork_lock.h"
 
 namespace onnxc::runtime {

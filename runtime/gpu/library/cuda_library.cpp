@@ -1,9 +1,9 @@
-// NVIDIA's driver behind the table of GPU functions. Its functions and numbers are declared here: neither a header nor
-// a library of the CUDA toolkit is needed, to build or to run.
+// Fills the table of GPU functions from NVIDIA's driver. Its functions and numbers are declared here: neither a header
+// nor a library of the CUDA toolkit is needed, to build or to run.
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/vendor_libraries.h"
+#include "gpu/library/vendor_libraries.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using Address = uint64_t;  // of the device
 using Context = void*;
 
-// What the table has in another form.
+// The driver's functions that the table has in another form.
 struct CudaFunctions {
   int32_t (*device_get)(int32_t* device, int32_t index);
   int32_t (*device_get_name)(char* name, int32_t size, int32_t device);

@@ -1,9 +1,9 @@
-// The two libraries behind gpu_library, and what opening them has in common.
+// The two libraries that gpu_library opens, and the common parts of opening them.
 #pragma once
 
 #include <dlfcn.h>
 
-#include "gpu/gpu_library.h"
+#include "gpu/library/gpu_library.h"
 
 namespace onnxc::runtime {
 

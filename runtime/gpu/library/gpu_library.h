@@ -28,7 +28,7 @@ inline constexpr int32_t gpu_capture_of_this_thread = 1;  // how a capture begin
 inline constexpr int32_t gpu_captures_nothing = 0;        // what stream_is_capturing tells
 enum class GpuCopy : int32_t { to_device = 1, to_host = 2, on_device = 3 };
 
-// What a call returned (0: it succeeded), and its name.
+// The code that a call returned (0: it succeeded), and the call's name.
 struct GpuResult {
   bool is_ok() const { return code == 0; }
   bool is_out_of_memory() const { return code == gpu_out_of_memory; }
@@ -65,7 +65,7 @@ struct GpuDescription {
   int32_t compute_units;  // 0 if the library does not tell
 };
 
-// Where a caller's memory is.
+// The place of a caller's memory.
 struct GpuPlace {
   enum class Kind : int32_t { unknown, host, device };
   Kind kind = Kind::unknown;
@@ -82,10 +82,10 @@ struct GpuLaunch {
 struct GpuLibrary {
   GpuVendor vendor;
   const char* name;          // before the number of an error: "HIP"
-  const char* if_no_device;  // why there may be none
+  const char* if_no_device;  // the likely reasons
   const char* if_no_code;    // what to do if the model has no code for the device
   const char* (*error_text)(int32_t code);
-  // What to do about a failure, as the end of its text; "" if nobody knows.
+  // The advice about a failure, as the end of its text; "" without one.
   const char* (*advice)(int32_t code);
   // The error of an earlier call, which some libraries tell again, is forgotten.
   void (*forget_error)();
@@ -100,7 +100,7 @@ struct GpuLibrary {
   GpuResult (*enter)(const GpuDevice& device, CallersDevice& callers, bool& has_changed);
   GpuResult (*leave)(const CallersDevice& callers);
 
-  // Whether a stream is of another device or context, and where memory is; null if the library cannot tell.
+  // Whether a stream is of another device or context, and the place of memory; null if the library does not tell.
   GpuResult (*is_foreign)(const GpuDevice& device, GpuStream stream, bool& result);
   GpuResult (*locate)(const void* pointer, GpuPlace& place);
 

@@ -329,9 +329,11 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i) {
       if constexpr (plan.weight_order == WeightOrder::packed)
-        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
+        Product::store_packed(shared.columns, Product::lds_column(first + i * rows_a_load), chunk,
+                              fetched_columns[set][i]);
       else
-        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
+        Product::store_chunk(shared.columns, Product::lds_column(first + i * rows_a_load), chunk,
+                             fetched_columns[set][i]);
     }
   }
 };

@@ -232,37 +232,27 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
 
   // ---- the result
 
-  // Calls f(which of a thread's fours it is, sums).
-  template <class F>
-  __device__ void for_each_four(int row_tile, F f) const {
-#pragma clang loop unroll(full)
-    for (int j = 0; j < Product::column_tiles; ++j)
-#pragma clang loop unroll(full)
-      for (int four = 0; four < 4; ++four) {
-        const Float16 sums = product.sums[row_tile][j];
-        f((row_tile * Product::column_tiles + j) * 4 + four,
-          Float4{sums[four * 4], sums[four * 4 + 1], sums[four * 4 + 2], sums[four * 4 + 3]});
-      }
-  }
-
   // `further`: elements from the output.
   template <class Epilogue>
   __device__ void store(const Epilogue& epilogue, int64_t further = 0) const {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Product::row_tiles; ++i) {
-      const RowPlace place = place_of(Product::first_row() + i * 32);
+    for (int r = 0; r < Product::rows_a_thread; ++r) {
+      const RowPlace place = place_of(Product::row_at(r));
       if (!place.is_inside) continue;
       auto voxel = this->voxel_of(place);
       voxel.channels += further;
-      for_each_four(i,
-                    [&](int four, Float4 sums) { this->store_four(epilogue, voxel, this->wave_column(four), sums); });
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c)
+        this->store_four(epilogue, voxel, this->wave_column(c), product.four(r, c));
     }
   }
 
   __device__ void store_part(int64_t block) const {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Product::row_tiles; ++i)
-      for_each_four(i, [&](int four, Float4 sums) { this->partial(block, four) = sums; });
+    for (int r = 0; r < Product::rows_a_thread; ++r)
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c)
+        this->partial(block, r * Product::fours_a_row + c) = product.four(r, c);
   }
 };
 
@@ -290,7 +280,8 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
   const uint32_t tile = which / fours;
   const auto four = static_cast<int>(which % fours);
   const Block block(arguments, tile);
-  const RowPlace place = block.place_of(Block::Product::first_row() + four / (4 * Block::Product::column_tiles) * 32);
+  constexpr int fours_a_row = Block::Product::fours_a_row;
+  const RowPlace place = block.place_of(Block::Product::row_at(four / fours_a_row));
   if (!place.is_inside) return;
   const int64_t tiles = arguments.launch.tiles, parts = arguments.launch.parts;
   Float4 sums = block.partial(tile, four);
@@ -305,7 +296,7 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
     for (int i = 0; i < at_once; ++i) sums += loaded[i];
   }
   for (; part < parts; ++part) sums += block.partial(part * tiles + tile, four);
-  block.store_four(epilogue, block.voxel_of(place), block.wave_column(four), sums);
+  block.store_four(epilogue, block.voxel_of(place), block.wave_column(four % fours_a_row), sums);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -116,7 +116,6 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
                                        const Inner& inner, const Epilogue& /*epilogue*/) {
   using Gemm = ProductMoments<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
-  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   Gemm gemm(arguments.product,
             block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu.xcds), shared);
   gemm.reduce();

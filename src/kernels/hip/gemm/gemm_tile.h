@@ -44,6 +44,14 @@ __device__ inline SplitFloats split(Float4 value) {
           {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
 }
 
+// A chunk of four floats as eight bytes of either part: all high parts are before all low ones.
+__device__ inline void store_split(char* operand, int row, int chunk, Chunk value) {
+  const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
+  const int part = chunk % 2 * 8;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+}
+
 // Floats rounded to the 10 bits of mantissa that xf32 has, ties away from zero: the matrix unit cuts the rest off, and
 // without this every sum of one sign would come out 7e-4 too small. Half a unit is 2^-11 of a number's power of two,
 // with its sign, so that an infinity stays one, and a NaN becomes quiet, which no cut makes an infinity. From
@@ -107,10 +115,7 @@ struct TileSums {
   // A chunk of an operand in its own type: four floats, for bf16x3 split here and for xf32 rounded.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
     if constexpr (products == Products::bf16x3) {
-      const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
-      const int part = chunk % 2 * 8;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+      store_split(operand, row, chunk, value);
     } else if constexpr (products == Products::xf32) {
       store_packed(operand, row, chunk, __builtin_bit_cast(Chunk, rounded_to_xf32(__builtin_bit_cast(Float4, value))));
     } else {

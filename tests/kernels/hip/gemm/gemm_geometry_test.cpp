@@ -185,7 +185,7 @@ TEST(GemmPlan, CountsOnNoMoreWavefrontsThanBlocksFitLds) {
   const GemmPlan plan{.shape = {16, 16, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 32}};
   EXPECT_EQ(plan.tile.waves(gfx942), 6);
   EXPECT_EQ(plan.waves(gfx942), 5);  // of 12 KiB each
-  EXPECT_EQ(kernels::blocks_a_unit(plan.tile, gfx942), 5);
+  EXPECT_EQ(plan.blocks_a_unit(gfx942), 5);
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ const Exchanged& exchange(const char* word, const uint32_t* words, int count);
 
 // Fills the shared memory of the kernels with bytes of a NaN.
 void poison_block_memory();
+// Places in shared memory as numbers of 32 bits, which instructions take.
+uint32_t block_memory_address(const void* place);
+void* block_memory_place(uint32_t address);
 
 [[noreturn]] void fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 

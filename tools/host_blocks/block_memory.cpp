@@ -44,13 +44,26 @@ Region find_region() {
   return {};
 }
 
+const Region& block_memory() {
+  static const Region region = find_region();
+  return region;
+}
+
 }  // namespace
 
 // Not instrumented: between the variables are those of the sanitizer.
 __attribute__((no_sanitize("address"))) void poison_block_memory() {
-  static const Region region = find_region();
+  const Region& region = block_memory();
   volatile uint64_t* const words = reinterpret_cast<uint64_t*>(region.begin);
   for (size_t i = 0; i < region.bytes / sizeof(uint64_t); ++i) words[i] = ~uint64_t{0};
 }
+
+uint32_t block_memory_address(const void* place) {
+  const auto offset = static_cast<const char*>(place) - block_memory().begin;
+  if (offset < 0 || static_cast<size_t>(offset) >= block_memory().bytes) fail("an address outside of shared memory");
+  return static_cast<uint32_t>(offset);
+}
+
+void* block_memory_place(uint32_t address) { return block_memory().begin + address; }
 
 }  // namespace onnxc::host_blocks

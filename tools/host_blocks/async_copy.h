@@ -12,9 +12,9 @@ namespace onnxc::host_blocks {
 // Those of one thread.
 class AsyncCopies {
  public:
-  // 16 bytes, of which the first `real` are read and the others are zeros.
+  // Writes 16 bytes: the first `real` are read, the others are zeros.
   void copy(void* to, const void* from, size_t real);
-  // What was copied since the last group is a group.
+  // The copies since the last group become a group.
   void end_group();
   // At most `left` groups are still to come.
   void wait(size_t left);

@@ -4,9 +4,9 @@
 // between the lanes of its warp, and goes on when all others have. Blocks run one after the other. Shared memory holds
 // NaN when a block begins.
 //
-// What a GPU leaves undefined ends the process with a message: a thread that ends while others wait for it, lanes of a
-// warp that meet in different words. ONNXC_HOST_ORDER (forward, backward, or a number that seeds a shuffle) chooses
-// which fibre runs first after each meeting, since a kernel that misses a barrier may be right in one order.
+// The process ends with a message if a kernel does what a GPU leaves undefined: a thread ends while others wait for it,
+// or lanes of a warp meet in different words. ONNXC_HOST_ORDER (forward, backward, or a number that seeds a shuffle)
+// chooses which fibre runs first after each meeting, since a kernel that misses a barrier may be right in one order.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ inline constexpr int warp_lanes = 32;
 // Words that a lane gives to an exchange: the operands of a product of 16 x 8 x 16 halves are 6 of them.
 inline constexpr int exchange_words = 8;
 
-// What the lanes of a warp have given: a lane may read it until its next exchange.
+// The words that the lanes of a warp have given. A lane may read them until its next exchange.
 struct Exchanged {
   uint32_t words[warp_lanes][exchange_words];
 };
@@ -32,7 +32,7 @@ struct Body {
 // Runs `body` once for each thread of each block.
 void run_blocks(uint32_t blocks, uint32_t threads, Body body);
 
-// Of the running thread.
+// Numbers and copies belong to the running thread.
 uint32_t block_index();
 uint32_t thread_index();
 AsyncCopies& copies();

@@ -1,6 +1,6 @@
-// Shared memory lies in a section of its own (include/kernels/hip/nvidia/attributes.h). Its name is none of C, so that
-// the address sanitizer guards each variable there, and no symbol tells where it begins: the file's own table of
-// sections does.
+// Shared memory lies in a section of its own (include/kernels/hip/nvidia/attributes.h). The section's name is not an
+// identifier of C, so that the address sanitizer guards each variable in it. No symbol tells where such a section
+// begins: the file's own table of sections does.
 #include <dlfcn.h>
 #include <elf.h>
 

@@ -11,8 +11,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// switch_stacks(saved, next): keeps the registers that a function must preserve on the running stack, stores its top in
-// *saved and goes on where `next` was saved (System V ABI for x86-64, 3.2.1).
+// Keeps the registers that a function must preserve on the running stack, stores the top of that stack in *saved, and
+// goes on at the stack whose top is `next` (System V ABI for x86-64, 3.2.1).
 extern "C" void onnxc_switch_stacks(void** saved, void* next);
 asm(R"(
   .text

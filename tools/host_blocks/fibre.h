@@ -24,12 +24,12 @@ class Fibre {
   static void enter(Fibre* fibre);
 
   std::byte* memory_ = nullptr;  // of the stack, after a page that nobody may touch
-  void* own_stack_ = nullptr;    // where the fibre stopped
+  void* own_stack_ = nullptr;    // its top when the fibre stopped
   void* callers_stack_ = nullptr;
   void (*function_)(void*) = nullptr;
   void* argument_ = nullptr;
   bool has_ended_ = true;
-  // Of the address sanitizer, which must know the stack that runs.
+  // The address sanitizer must know the stack that runs.
   void* own_fake_stack_ = nullptr;
   void* callers_fake_stack_ = nullptr;
   const void* callers_bottom_ = nullptr;

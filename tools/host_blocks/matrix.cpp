@@ -112,8 +112,8 @@ constexpr MatrixArithmetic arithmetic_of(const machine::GpuMachine& gpu) {
   return gpu.compute_capability >= 90 ? hopper : ampere;
 }
 
-// The words of row `row` of a, or of column `row` of b, as all lanes hold them: word w of a row in lane 4 (row % 8) + w
-// % 4, in register `first` for the lower four and `second` for the upper four.
+// The words of a row of a, or of a column of b, from all lanes. Word w of row r is in lane 4 (r % 8) + w % 4: the lower
+// four words in register `first`, the upper four in `second`.
 void gather(const Exchanged& lanes, int row, int first, int second, uint32_t (&words)[operand_words]) {
   for (int word = 0; word < operand_words; ++word)
     words[word] = lanes.words[row % 8 * 4 + word % 4][word < 4 ? first : second];

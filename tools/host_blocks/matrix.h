@@ -1,9 +1,9 @@
 // The matrix unit of NVIDIA's GPUs on the host: mma.sync of a warp, to the bit.
 //
-// One result is the sum of an addend and `depth` products. The unit takes some of the products at once (16 bytes of
-// either operand on Ampere, 32 on Hopper), cuts each term to a unit that is 24 or 25 bits below the largest exponent
-// among them, adds exactly and cuts the result to float32. Source: MMA-Sim (Xie et al., "MMA-Sim: Bit-Accurate
-// Reference Model of Tensor Cores and Matrix Cores"), against which tests/host_blocks/test_matrix.py compares.
+// One result is the sum of an addend and `depth` products. The unit takes 16 bytes of either operand at once on Ampere,
+// 32 on Hopper. It cuts each term to a unit that is 24 or 25 bits below the largest exponent among them. It adds these
+// exactly and cuts the result to float32. Source: MMA-Sim (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor
+// Cores and Matrix Cores"), against which tests/host_blocks/test_matrix.py compares.
 #pragma once
 
 #include <cstdint>

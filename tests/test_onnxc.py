@@ -134,7 +134,7 @@ def test_help_names_the_command_and_fits_the_terminal(command: str, model: str) 
         (["model.onnx", "-O", "4"], "Value 4 not in range 0 to 3"),
         (["model.onnx", "-o", "m.so", "--dim", "N"], "--dim N: NAME=4 or NAME=1..8 is expected"),
         (["model.onnx", "-o", "m.so", "--dim", "N=8..1"], "--dim N=8..1: NAME=4 or NAME=1..8 is expected"),
-        (["model.onnx", "--target", "tpu"], "--target: must be one of: cpu hip cpu,hip; found 'tpu'"),
+        (["model.onnx", "--target", "tpu"], "--target: must be one of: cpu gpu cpu,gpu; found 'tpu'"),
         (["model.onnx", "--frobnicate"], "--frobnicate"),
         (["model.onnx", "-o", "a", "-o", "b"], "--output is given more than once; give it once"),
         (["model.onnx", "-o", "a", "-q", "-v"], "--verbose has no effect with --quiet; leave out one of them"),

@@ -18,7 +18,7 @@ _ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for schem
 
 def target_options(device: str) -> list[str]:
     """The target that a model must be compiled for to run on the device."""
-    return ["--target", "hip"] if device.startswith("hip") else []
+    return [] if device.startswith("cpu") else ["--target", "hip"]
 
 
 def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:

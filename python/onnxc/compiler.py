@@ -27,7 +27,7 @@ def compile(
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
     options: further options of the command, as written there.
-    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs only on a GPU;
+    threads, device, hip_graph: as InferenceSession takes them. A model for "gpu" runs only on a GPU;
         options=["--target", "cpu,hip"] makes one for both.
 
     Raises CompileError with the command's message, ArgumentError for an argument that cannot be done, such as an output

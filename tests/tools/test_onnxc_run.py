@@ -260,9 +260,9 @@ def test_memory_of_given_dims() -> None:
         (
             ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
             2,
-            "--device hip:one: expected cpu, hip, or hip:N, the GPU of number N, such as hip:1",
+            "--device hip:one: expected cpu, gpu, or gpu:N, the GPU of number N, such as gpu:1",
         ),
-        (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
+        (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device gpu as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
         (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dim is given"),
         (["--no-such-option"], 2, "there is no option '--no-such-option'"),

@@ -157,9 +157,9 @@ Session::Session(const ModelLibrary& library, int threads, const Device& device,
   onnxc_options options = {};
   options.struct_size = sizeof options;
   options.threads = threads;
-  options.device = device.is_gpu ? ONNXC_HIP : ONNXC_CPU;
+  options.device = device.is_gpu ? ONNXC_GPU : ONNXC_CPU;
   options.device_index = device.index;
-  if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
+  if (hip_graph) options.flags |= ONNXC_GPU_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
   const onnxc_status status = api().create(&options, &instance_, error, sizeof error);
   // An option, or an environment variable.

@@ -311,7 +311,9 @@ std::string identifier(const machine::GpuMachine& gpu) {
 std::string device_code_symbol(const machine::GpuMachine& gpu) { return "onnxc_device_code_" + identifier(gpu); }
 
 std::string target_text(const machine::GpuMachine& gpu) {
-  return fmt::format("hip {}{}", gpu.architecture, machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
+  const char* const language = gpu.vendor == machine::Vendor::nvidia ? "cuda" : "hip";
+  return fmt::format("{} {}{}", language, gpu.architecture,
+                     machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
 }
 
 EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options) {

@@ -126,8 +126,8 @@ bool supports(const KernelConvolution& convolution, const GpuMachine& gpu) {
   if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
   if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
-  return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= gpu.lds_bytes / 2 &&
-         plan.span() <= most_span;
+  return plan.shape.group_input_channels() <= most_group_channels &&
+         machine::blocks_by_lds(gpu, plan.lds_bytes()) >= 2 && plan.span() <= most_span;
 }
 
 // For one image if only a run knows the batch.

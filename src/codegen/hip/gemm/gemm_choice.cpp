@@ -115,7 +115,8 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& 
   for (const GemmTile& tile : kernels::gemm_tiles) {
     plan.tile = tile;
     plan.is_split = true;
-    if (!kernels::suits(tile, gpu) || !fits_limits(plan, gpu) || is_too_wide(tile, plan.shape.group_output_channels()))
+    if (!plan.has_suitable_tile(gpu) || !fits_limits(plan, gpu) ||
+        is_too_wide(tile, plan.shape.group_output_channels()))
       continue;
     const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
     const bool has_parts = may_have_parts && plan.parts(sizes, gpu) > 1;

@@ -55,10 +55,6 @@ struct GemmTile {
   }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
-// NVIDIA's matrix unit is fed by LDS, of which a tall tile reads less for each product; MFMA has its share.
-constexpr bool suits(const GemmTile& tile, const GpuMachine& gpu) {
-  return tile != GemmTile{256, 64} || gpu.matrix_unit == machine::MatrixUnit::mma;
-}
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
@@ -146,6 +142,12 @@ struct GemmPlan {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
     return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
                    machine::blocks_by_lds(gpu, lds_bytes(gpu)) * block_waves(gpu));
+  }
+  // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. Loads of single elements take the
+  // registers that it needs.
+  constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
+    return tile != GemmTile{256, 64} ||
+           (gpu.matrix_unit == machine::MatrixUnit::mma && input_order == InputOrder::blocks);
   }
   // The blocks that a compute unit holds at once.
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {

@@ -190,11 +190,11 @@ class HipEmitter {
       const KernelFigures planned = spec->figures();
       device_.line(
           fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
-      const std::string bounds = launch_bounds(*spec, planned);
+      const std::string bounds = register_bounds(*spec, planned);
       print_global_function(kernel.name, kernel.number, bounds, instance, has_inner);
       for (size_t i = 0; i < further.size(); ++i)
         print_global_function(add_kernel(further_stems.at(i)).name, kernel.number,
-                              launch_bounds(*spec, further[i].figures), further[i].instance, has_inner);
+                              register_bounds(*spec, further[i].figures), further[i].instance, has_inner);
       device_.line("");
       print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
     }
@@ -218,7 +218,7 @@ class HipEmitter {
   static constexpr std::array<const char*, 3> further_stems = {"second", "third", "fourth"};
 
   // The attributes by which the compiler deals out registers: on NVIDIA's GPUs for so many blocks of a unit.
-  std::string launch_bounds(const HipKernelSpec& spec, const std::optional<KernelFigures>& planned) const {
+  std::string register_bounds(const HipKernelSpec& spec, const std::optional<KernelFigures>& planned) const {
     const machine::GpuMachine& gpu = options_.machine;
     if (gpu.vendor == machine::Vendor::nvidia)
       return fmt::format("__launch_bounds__(nest_threads, {})",

@@ -11,7 +11,7 @@
 
 namespace onnxc {
 
-enum class GpuBound { mfma, vector_unit, lds, cache, memory, latency };
+enum class GpuBound { matrix_unit, vector_unit, lds, cache, memory, latency };
 const char* describe(GpuBound bound);
 
 struct GpuEstimate {

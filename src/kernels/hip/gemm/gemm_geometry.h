@@ -55,10 +55,6 @@ struct GemmTile {
   }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
-// NVIDIA's matrix unit is fed by LDS, of which a tall tile reads less for each product; MFMA has its share.
-constexpr bool suits(const GemmTile& tile, const GpuMachine& gpu) {
-  return tile != GemmTile{256, 64} || gpu.matrix_unit == machine::MatrixUnit::mma;
-}
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
@@ -72,14 +68,6 @@ constexpr int lds_place(int row, int chunk) {
 // All threads store the same number of chunks: a narrow tile's columns are stored twice, and one copy is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
-// The bytes of LDS that the threads of a block read in a step: two quarters read each row and column; on NVIDIA's
-// matrix unit each of eight warps reads its own.
-constexpr int64_t lds_read_bytes(const GemmTile& tile, const GpuMachine& gpu) {
-  if (gpu.matrix_unit == machine::MatrixUnit::mma)
-    return 8 * (tile.rows / tile.row_waves() / 2 + tile.columns / tile.column_waves()) * lds_row_bytes;
-  return 2 * (tile.rows + tile.columns) * lds_row_bytes;
-}
-
 // With few tiles the reduction of each is split into parts, one a block (split-K), until the GPU has two blocks for
 // each compute unit. A part should be long enough to be worth its prologue and its end.
 inline constexpr int64_t least_part_steps = 8;
@@ -147,6 +135,12 @@ struct GemmPlan {
     return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
                    machine::blocks_by_lds(gpu, lds_bytes(gpu)) * block_waves(gpu));
   }
+  // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. Loads of single elements take the
+  // registers that it needs.
+  constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
+    return tile != GemmTile{256, 64} ||
+           (gpu.matrix_unit == machine::MatrixUnit::mma && input_order == InputOrder::blocks);
+  }
   // The blocks that a compute unit holds at once.
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
     return smaller(tile.waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, lds_bytes(gpu)));
@@ -162,6 +156,14 @@ struct GemmPlan {
     return copies(gpu) ? smaller(gpu.block_lds_bytes / gemm_lds_bytes(tile), most) : 1;
   }
   constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return stages(gpu) * gemm_lds_bytes(tile); }
+  // The bytes of LDS that the threads of a block read in a step. Two quarters read each row and column. On NVIDIA's
+  // matrix unit each of eight warps reads its own, and on the vector unit each thread, wherever others read the same.
+  constexpr int64_t lds_read_bytes(const GpuMachine& gpu) const {
+    if (gpu.matrix_unit != machine::MatrixUnit::mma) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
+    if (on_vector_unit(products, gpu)) return nest_threads * (rows / 8 + columns / 4) * lds_row_bytes;
+    return 8 * (rows + columns) * lds_row_bytes;
+  }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
   constexpr int64_t segments() const { return depth() / block_channels; }

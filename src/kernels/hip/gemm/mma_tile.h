@@ -6,7 +6,7 @@
 // LDS in another order, so that those of two tiles are four adjacent ones (lds_column). A read of matrices takes chunks
 // of eight rows that follow one another, which lds_place has in different banks.
 //
-// Chunks of which nothing is to be made pass no register on their way to LDS: as many steps as it has room for are
+// Chunks that are stored as they are pass no register on their way to LDS: as many steps as it has room for are
 // under way (GemmPlan::stages).
 //
 // Bound by: LDS, whose rows each warp reads for its own columns: large tiles read less for a product.
@@ -28,7 +28,7 @@ struct MmaTileProduct {
     alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
-  // Of 16 rows, and of 8 columns each.
+  // Each tile has 16 rows and 8 columns.
   float sums[row_tiles][2 * column_pairs][4];
 
   // ---- the layout of the sums, as TileSums has it

@@ -1,6 +1,6 @@
-// The matrix unit of NVIDIA's GPUs from Ampere on, and what feeds it: matrices of 8 rows of 16 bytes read from shared
-// memory by a whole warp (ldmatrix), copies into shared memory that pass no register (cp.async), and products of 16
-// rows and 8 columns (mma.sync).
+// The matrix unit of NVIDIA's GPUs from Ampere on, and what feeds it. A whole warp reads matrices of 8 rows of 16 bytes
+// from shared memory (ldmatrix) and makes the products of 16 rows and 8 columns (mma.sync). Copies into shared memory
+// pass no register (cp.async).
 #pragma once
 
 #include <stdint.h>

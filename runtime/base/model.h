@@ -161,7 +161,7 @@ extern const ModelDescription model;
 // The advice for a machine without a GPU.
 inline const char* on_the_cpu() {
   return model.cpu_program_count > 0 ? "the model also runs on the CPU"
-                                     : "compile it with --target cpu,hip to run it on the CPU as well";
+                                     : "compile it with --target cpu,gpu to run it on the CPU as well";
 }
 
 }  // namespace onnxc::runtime

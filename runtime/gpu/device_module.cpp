@@ -97,42 +97,48 @@ bool DeviceModule::check_device(ErrorText& error) const {
   return false;
 }
 
-// Before HIP 6 the first is tried, and the error of hipModuleLoadData has to do.
-bool DeviceModule::choose_program(ErrorText& error) {
-  GpuDescription description;
-  if (!succeeded(*gpu_, gpu_->describe(device_, description), "", error)) return false;
-  program_ = runtime::choose_program(model.device_programs, model.device_program_count, gpu_->vendor, description);
-  if (program_ != nullptr) return true;
-  error.append("this model was compiled for '%s', and GPU %d is %s; %s%s", model.target, device_.index,
-               description.name, gpu_->if_no_code, model.cpu_program_count > 0 ? ", or run it on the CPU" : "");
-  return false;
-}
-
 onnxc_status DeviceModule::load(ErrorText& error) {
   if (!check_device(error)) return ONNXC_UNSUPPORTED_DEVICE;
   const GpuResult result = gpu_->open_device(device_);
   is_open_ = result.is_ok();
   if (!succeeded(*gpu_, result, "", error)) return status_of(result);
-  if (!choose_program(error)) return ONNXC_UNSUPPORTED_DEVICE;
   CurrentDevice current(*gpu_, device_);
   onnxc_status status = current.enter(error);
-  if (status == ONNXC_OK) status = load_code(error);
+  if (status == ONNXC_OK) status = load_program(error);
   return status == ONNXC_OK && program_->weights_size > 0 ? upload_weights(error) : status;
 }
 
-onnxc_status DeviceModule::load_code(ErrorText& error) {
-  char log[512];
-  GpuResult result = gpu_->load_module(&module_, program_->code_object, log, sizeof log);
-  if (!succeeded(*gpu_, result, "", error)) {
-    if (*log != '\0') error.append("; the driver says: %s", log);
-    return status_of(result);
+// The best program that the driver is new enough for. Before HIP 6 the first is tried, and the error of
+// hipModuleLoadData has to do.
+onnxc_status DeviceModule::load_program(ErrorText& error) {
+  GpuDescription description;
+  GpuResult result = gpu_->describe(device_, description);
+  if (!succeeded(*gpu_, result, "", error)) return status_of(result);
+  char log[512] = "";
+  do {
+    const DeviceProgram* const chosen =
+        choose_program(model.device_programs, model.device_program_count, gpu_->vendor, description, program_);
+    if (chosen == nullptr) break;
+    program_ = chosen;
+    result = gpu_->load_module(&module_, program_->code_object, log, sizeof log);
+  } while (gpu_->is_too_new(result.code));
+  if (program_ == nullptr) {
+    error.append("this model was compiled for '%s', and GPU %d is %s; %s%s", model.target, device_.index,
+                 description.name, gpu_->if_no_code, model.cpu_program_count > 0 ? ", or run it on the CPU" : "");
+    return ONNXC_UNSUPPORTED_DEVICE;
   }
+  if (succeeded(*gpu_, result, "", error)) return find_kernels(error);
+  if (*log != '\0') error.append("; the driver says: %s", log);
+  return status_of(result);
+}
+
+onnxc_status DeviceModule::find_kernels(ErrorText& error) {
   if (!kernels_.allocate(program_->kernel_count)) {
     error.append("no memory for the kernels");
     return ONNXC_OUT_OF_MEMORY;
   }
   for (int32_t i = 0; i < program_->kernel_count; ++i) {
-    result = gpu_->find_kernel(&kernels_[i], module_, program_->kernels[i]);
+    const GpuResult result = gpu_->find_kernel(&kernels_[i], module_, program_->kernels[i]);
     if (!succeeded(*gpu_, result, "", error)) return status_of(result);
   }
   return ONNXC_OK;

@@ -26,8 +26,8 @@ class DeviceModule {
   onnxc_status load(ErrorText& error);
   onnxc_status upload_weights(ErrorText& error);
   bool check_device(ErrorText& error) const;
-  bool choose_program(ErrorText& error);
-  onnxc_status load_code(ErrorText& error);
+  onnxc_status load_program(ErrorText& error);
+  onnxc_status find_kernels(ErrorText& error);
   void unload();
   void give_back();
 

@@ -36,7 +36,8 @@ GpuVendor vendor_of(const DeviceProgram& program) {
 }
 
 const DeviceProgram* choose_program(const DeviceProgram* const* programs, int32_t count, GpuVendor vendor,
-                                    const GpuDescription& device) {
+                                    const GpuDescription& device, const DeviceProgram* refused) {
+  const int32_t limit = refused != nullptr ? rank(*refused, vendor, device) : INT32_MAX;
   const DeviceProgram* chosen = nullptr;
   int32_t best = does_not_run;
   int difference = 0;
@@ -44,6 +45,7 @@ const DeviceProgram* choose_program(const DeviceProgram* const* programs, int32_
     const DeviceProgram& program = *programs[i];
     if (vendor_of(program) != vendor) continue;
     const int32_t its_rank = rank(program, vendor, device);
+    if (its_rank >= limit) continue;
     const int its_difference = device.architecture[0] == '\0' ? 0 : abs(program.compute_units - device.compute_units);
     const bool is_better = its_rank > best || (its_rank == best && chosen != nullptr && its_difference < difference);
     if (!is_better) continue;

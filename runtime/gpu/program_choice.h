@@ -14,7 +14,8 @@ GpuVendor vendor_of(const DeviceProgram& program);
 // has fewer. A library that does not tell the architecture gets the first.
 // NVIDIA: code runs on its own compute capability and on newer ones, "sm_90a" only on 9.0: the newest that runs, and
 // among several the nearest in compute units.
+// `refused`: a program that the driver does not load, so that only older code is looked at; may be null.
 const DeviceProgram* choose_program(const DeviceProgram* const* programs, int32_t count, GpuVendor vendor,
-                                    const GpuDescription& device);
+                                    const GpuDescription& device, const DeviceProgram* refused);
 
 }  // namespace onnxc::runtime

@@ -61,13 +61,13 @@ onnxc_status read_options(const onnxc_options* given, onnxc_options& options, Er
   if (options.device == ONNXC_CPU && model.cpu_program_count == 0) {
     error.append(
         "this model was compiled for '%s' and has no code for the CPU; run it on its GPU, or compile it with --target "
-        "cpu,hip to run it on either",
+        "cpu,gpu to run it on either",
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
   if (options.device != ONNXC_CPU && (options.device != ONNXC_GPU || model.device_program_count == 0)) {
     error.append(
-        "this model was compiled for '%s' and has no code for a GPU; compile it with --target hip (or cpu,hip) to run "
+        "this model was compiled for '%s' and has no code for a GPU; compile it with --target gpu (or cpu,gpu) to run "
         "it on one",
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;

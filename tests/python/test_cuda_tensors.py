@@ -13,6 +13,7 @@ import pytest
 
 import onnxc
 from models.tensor_files import Array
+from onnxc import command
 from onnxc.memory import dlpack
 from tests.onnxc_commands import BINARIES, CUDA_STAND_IN
 
@@ -141,3 +142,21 @@ def test_what_is_missing_is_told_and_the_process_goes_on(monkeypatch: pytest.Mon
                 onnxc.InferenceSession(MODEL, device="gpu")
     with onnxc.InferenceSession(MODEL, device="gpu") as session:
         np.testing.assert_array_equal(session.run(None, {"x": X, "k": K})[0], Y)
+
+
+@pytest.mark.parametrize(
+    ("device", "has_nvidia", "expected"),
+    [
+        ("cpu", True, []),
+        ("hip:1", True, ["--target", "gpu"]),
+        ("gpu", False, ["--target", "gpu"]),
+        ("gpu:1", True, ["--target", "gpu", "--gpu-arch", "sm_80"]),
+        ("cuda:0", False, ["--target", "gpu", "--gpu-arch", "sm_80"]),
+    ],
+)
+def test_a_model_is_compiled_for_the_gpu_that_runs_it(
+    device: str, has_nvidia: bool, expected: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command, "_NVIDIA_DRIVER", tmp_path if has_nvidia else tmp_path / "none")
+    assert command.target_options(device) == expected
+    assert "--gpu-arch" not in command.target_options(device, ["--gpu-arch", "sm_90a"])

@@ -122,7 +122,7 @@ def test_arguments_are_told_in_python_s_words(difference: Path) -> None:
         onnxc.ArgumentError, match="hip_graph: a graph is asked for, and the model is to run on the CPU"
     ):
         onnxc.InferenceSession(difference, hip_graph=True)
-    with pytest.raises(onnxc.RunError, match="has no code for a GPU; compile it with --target hip"):
+    with pytest.raises(onnxc.RunError, match="has no code for a GPU; compile it with --target gpu"):
         onnxc.InferenceSession(difference, device="hip")
 
 

@@ -186,7 +186,13 @@ const DeviceProgram device_program = {
     .weights = nullptr,
     .weights_size = 0,
 };
+#ifdef FAKE_BOTH_VENDORS
+const DeviceProgram of_other_vendor =
+    with_code(device_program, "sm_80", 108, reinterpret_cast<const unsigned char*>(fake_ptx));
+const DeviceProgram* const device_programs[] = {&device_program, &of_other_vendor};
+#else
 const DeviceProgram* const device_programs[] = {&device_program};
+#endif
 
 const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
@@ -224,7 +230,7 @@ extern const ModelDescription model = {
     .weights = weights,
     .weights_size = sizeof weights,
     .device_programs = device_programs,
-    .device_program_count = 1,
+    .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
 };
 

@@ -310,8 +310,8 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
     text = '<ir_version: 9, opset_import: ["" : 18]> m (float[9] x) => (float[9] y) { y = Exp (x) }'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
     compile_model(tmp_path / "m.onnx", tmp_path / "m.so", "--target", target)
-    expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,hip to run it on"
-    other = {"the model also runs on the CPU", "compile it with --target cpu,hip to run it on"} - {expected}
+    expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,gpu to run it on"
+    other = {"the model also runs on the CPU", "compile it with --target cpu,gpu to run it on"} - {expected}
     lacks = [("hip:9", str(SIMULATOR), "there is no GPU 9"), ("hip", "libamdhip64.so.5", "HIP finds no AMD GPU")]
     for device, library, reason in lacks:
         command = [str(BINARIES / "onnxc-run"), str(tmp_path / "m.so"), "--random", "0", "--device", device]

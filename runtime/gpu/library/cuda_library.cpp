@@ -85,8 +85,8 @@ const char* advice(int32_t code) {
 }
 
 void* open_library(ErrorText& error) {
-  if (void* library = library_of_environment("ONNXC_CUDA_LIBRARY", error)) return library;
-  if (*error.text() != '\0') return nullptr;
+  void* named = nullptr;
+  if (is_named_by("ONNXC_CUDA_LIBRARY", named, error)) return named;
   // The process's own, if it has it already.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
@@ -280,6 +280,7 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.if_no_code = "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer";
   gpu.error_text = error_text;
   gpu.advice = advice;
+  gpu.is_too_new = [](int32_t code) { return code == newer_code || code == invalid_code; };
   gpu.forget_error = [] {};
   gpu.open_device = open_device;
   gpu.close_device = close_device;

@@ -22,12 +22,12 @@ const GpuLibrary* gpu_library(GpuVendor vendor, ErrorText& error) {
   return are_open[index] ? &libraries[index] : nullptr;
 }
 
-void* library_of_environment(const char* variable, ErrorText& error) {
+bool is_named_by(const char* variable, void*& library, ErrorText& error) {
   const char* chosen = getenv(variable);
-  if (chosen == nullptr || *chosen == '\0') return nullptr;
-  void* library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+  if (chosen == nullptr || *chosen == '\0') return false;
+  library = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) error.append("%s: %s", variable, dlerror());
-  return library;
+  return true;
 }
 
 bool succeeded(const GpuLibrary& gpu, GpuResult result, const char* of, ErrorText& error) {

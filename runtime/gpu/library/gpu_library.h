@@ -87,6 +87,8 @@ struct GpuLibrary {
   const char* (*error_text)(int32_t code);
   // The advice about a failure, as the end of its text; "" without one.
   const char* (*advice)(int32_t code);
+  // Whether it says that the driver is older than the code, so that older code may do.
+  bool (*is_too_new)(int32_t code);
   // The error of an earlier call, which some libraries tell again, is forgotten.
   void (*forget_error)();
 

@@ -61,8 +61,8 @@ void* loaded_library() {
 }
 
 void* open_library(ErrorText& error) {
-  if (void* library = library_of_environment("ONNXC_HIP_LIBRARY", error)) return library;
-  if (*error.text() != '\0') return nullptr;
+  void* named = nullptr;
+  if (is_named_by("ONNXC_HIP_LIBRARY", named, error)) return named;
   if (void* library = loaded_library()) return library;
   for (const char* name : library_names)
     if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -189,6 +189,7 @@ bool open_hip_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.if_no_code = "compile it with --gpu-arch";
   gpu.error_text = [](int32_t code) { return hip.get_error_string(static_cast<hipError_t>(code)); };
   gpu.advice = [](int32_t) { return ""; };
+  gpu.is_too_new = [](int32_t) { return false; };
   gpu.forget_error = [] { static_cast<void>(hip.get_last_error()); };
   gpu.open_device = [](GpuDevice&) { return GpuResult{}; };
   gpu.close_device = [](const GpuDevice&) {};

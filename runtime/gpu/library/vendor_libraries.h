@@ -11,8 +11,8 @@ namespace onnxc::runtime {
 bool open_hip_library(GpuLibrary& gpu, ErrorText& error);
 bool open_cuda_library(GpuLibrary& gpu, ErrorText& error);
 
-// The file that a variable of the environment names, which then must be there; null without an error if it is not set.
-void* library_of_environment(const char* variable, ErrorText& error);
+// Whether a variable of the environment names the file; if so it is opened, or the reason against it told.
+bool is_named_by(const char* variable, void*& library, ErrorText& error);
 
 // Fills in functions of one library, and tells of the first that it lacks.
 class FunctionFinder {

@@ -366,6 +366,41 @@ TEST_F(Cuda, ADriverThatIsTooOldIsTold) {
   destroy();
 }
 
+TEST_F(Cuda, ADriverThatIsTooOldForTheNewestCodeTakesOlder) {
+  cuda.set("CUDA_STAND_IN_DRIVER", "11.8");
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  EXPECT_STREQ(model->instance_architecture(instance), "sm_80");
+  expect_right(3);
+  destroy();
+  cuda.set("CUDA_STAND_IN_DRIVER", "12.0");
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  EXPECT_STREQ(model->instance_architecture(instance), "sm_90a");
+  destroy();
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
+TEST_F(Cuda, InstancesOfSeveralThreadsRunBesideEachOther) {
+  cuda.set("CUDA_STAND_IN_DEVICES", "2");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      onnxc_instance* own = nullptr;
+      std::string text;
+      ASSERT_EQ(create_on_device(model, own, text, i % 2 == 0 ? 0 : ONNXC_GPU_GRAPH, i / 2), ONNXC_OK) << text;
+      const int64_t x_dims[] = {4, 4}, k_dims[] = {4};
+      std::vector<float> x(16, static_cast<float>(i)), k(4, 1), result(16, -1);
+      const onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
+      const onnxc_value output = FakeRun::value(0, nullptr, result);
+      for (int run = 0; run < 20; ++run) {
+        ASSERT_EQ(model->run(own, inputs, 2, &output, 1, nullptr), ONNXC_OK) << model->last_error(own);
+        for (size_t j = 0; j < result.size(); ++j) ASSERT_EQ(result[j], static_cast<float>(i) * (j % 4 + 1) + 1);
+      }
+      model->destroy(own);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
 TEST_F(Cuda, MemoryThatRunsOutIsToldAndTheInstanceGoesOn) {
   cuda.set("CUDA_STAND_IN_MEMORY", "100000");
   ASSERT_EQ(create(), ONNXC_OK) << error;
@@ -402,9 +437,9 @@ TEST_F(Cuda, RefusesAGpuThatIsNotThere) {
 }
 
 // The error of an instance, with the library that the variable names.
-std::string error_with_library(const char* library) {
+std::string error_with_library(const char* library, const char* file = "fake_device_model_nvidia.so") {
   setenv("ONNXC_CUDA_LIBRARY", library, 1);
-  LoadedModel model("fake_device_model_nvidia.so");
+  LoadedModel model(file);
   onnxc_instance* instance = nullptr;
   std::string error;
   EXPECT_EQ(create_on_device(model, instance, error), ONNXC_UNSUPPORTED_DEVICE);
@@ -426,14 +461,51 @@ TEST(CudaLibraryDeathTest, SaysThatThereIsNoDriver) {
   const std::string expected =
       "NVIDIA's driver is not here (libcuda.so.1: cannot open shared object file: No such file or directory): install "
       "it, or set ONNXC_CUDA_LIBRARY to its libcuda.so.1; the model also runs on the CPU";
-  EXPECT_EXIT(
-      {
-        const bool has_driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr;
-        const std::string error = has_driver ? expected : error_with_library("");
-        fprintf(stderr, "%s\n", error.c_str());
-        _exit(0);
-      },
-      testing::ExitedWithCode(0), HasSubstr(expected));
+  for (const char* file : {"fake_device_model_nvidia.so", "fake_levels_of_both.so"})
+    EXPECT_EXIT(
+        {
+          setenv("ONNXC_HIP_LIBRARY", "/nonexistent/libamdhip64.so", 1);
+          const bool has_driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) != nullptr;
+          const std::string error = has_driver ? expected : error_with_library("", file);
+          fprintf(stderr, "%s\n", error.c_str());
+          _exit(0);
+        },
+        testing::ExitedWithCode(0), HasSubstr(expected));
+}
+
+// A model with code for both vendors runs on the first, in the order of its programs, that has a GPU here.
+TEST(BothVendors, TheFirstThatHasAGpuIsTaken) {
+  constexpr char no_hip[] = "/nonexistent/libamdhip64.so", no_cuda[] = "/nonexistent/libcuda.so.1";
+  const struct {
+    bool has_amd, has_nvidia;
+    const char* expected;
+  } cases[] = {{true, true, "gfx942"}, {false, true, "sm_80"}, {true, false, "gfx942"}};
+  for (const auto& [has_amd, has_nvidia, expected] : cases) {
+    FakeHip hip;
+    hip.reset(-1);
+    CudaStandIn cuda;
+    if (!has_amd) setenv("ONNXC_HIP_LIBRARY", no_hip, 1);
+    if (!has_nvidia) cuda.set("ONNXC_CUDA_LIBRARY", no_cuda);
+    LoadedModel model("fake_levels_of_both.so");
+    onnxc_instance* instance = nullptr;
+    std::string error;
+    ASSERT_EQ(create_on_device(model, instance, error), ONNXC_OK) << error;
+    EXPECT_STREQ(model->instance_architecture(instance), expected);
+    LevelsRun values(5, 4, 2, true);
+    ASSERT_EQ(values.run(model.operator->(), instance, false), ONNXC_OK) << model->last_error(instance);
+    EXPECT_EQ(values.y, values.expected_y);
+    model->destroy(instance);
+  }
+  setenv("ONNXC_HIP_LIBRARY", no_hip, 1);
+  setenv("ONNXC_CUDA_LIBRARY", no_cuda, 1);
+  LoadedModel model("fake_levels_of_both.so");
+  onnxc_instance* instance = nullptr;
+  std::string error;
+  EXPECT_EQ(create_on_device(model, instance, error), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_THAT(error, AllOf(HasSubstr("ONNXC_HIP_LIBRARY: /nonexistent/libamdhip64.so: cannot open"),
+                           HasSubstr("; ONNXC_CUDA_LIBRARY: /nonexistent/libcuda.so.1: cannot open"),
+                           EndsWith("; the model also runs on the CPU")));
+  unsetenv("ONNXC_CUDA_LIBRARY");
 }
 
 TEST(CudaLevels, RunAsOnTheCpu) {

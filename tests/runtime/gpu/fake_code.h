@@ -20,5 +20,15 @@ inline constexpr int32_t fake_compute_units = 108;
 inline constexpr char fake_architecture[] = "gfx942", fake_code[] = "code";
 inline constexpr int32_t fake_compute_units = 304;
 #endif
+inline constexpr char fake_ptx[] = FAKE_PTX("7.1", "sm_80");
+
+// Other code of the same program.
+inline DeviceProgram with_code(DeviceProgram program, const char* architecture, int32_t compute_units,
+                               const unsigned char* code) {
+  program.architecture = architecture;
+  program.compute_units = compute_units;
+  program.code_object = code;
+  return program;
+}
 
 }  // namespace onnxc::runtime

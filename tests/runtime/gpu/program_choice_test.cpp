@@ -28,7 +28,8 @@ std::string taken(const std::vector<Card>& cards, GpuVendor vendor, const Card& 
   std::snprintf(description.architecture, sizeof description.architecture, "%s", device.architecture);
   description.compute_units = device.compute_units;
   description.capability = capability;
-  const auto* chosen = choose_program(pointers.data(), static_cast<int32_t>(pointers.size()), vendor, description);
+  const auto* chosen =
+      choose_program(pointers.data(), static_cast<int32_t>(pointers.size()), vendor, description, nullptr);
   if (chosen == nullptr) return "none";
   return std::string(chosen->architecture) + " " + std::to_string(chosen->compute_units);
 }

@@ -52,8 +52,8 @@ setup-docs:
 build: setup
 	@scripts/build.sh release onnxc onnxc_compiler_shared onnxc_ep onnxc-run run_model
 
-demo: build
-	@scripts/demo.sh
+demo: setup
+	@scripts/build.sh release onnxc onnxc-run && scripts/demo.sh
 
 check: setup-test
 	@scripts/check.sh

@@ -10,8 +10,6 @@ cd "$(dirname "$0")/.."
 preset=${1:-release}
 folder=build
 [ "$preset" = release ] || folder=build-$preset
-# The same sources in two checkouts give the same objects, so that a second checkout builds from the cache.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 if [ ! -f "$folder/build.ninja" ]; then
   mkdir -p "$folder"
   "$ONNXC_CMAKE" --preset "$preset" >"$folder/configure.log" 2>&1 || { cat "$folder/configure.log" >&2; exit 1; }

@@ -10,3 +10,7 @@ ONNXC_IREE_VENV=$ONNXC_CACHE/venv-iree
 ONNXC_CMAKE=$ONNXC_BUILD_VENV/bin/cmake
 ONNXC_CTEST=$ONNXC_BUILD_VENV/bin/ctest
 export ONNXC_CACHE ONNXC_ONNX_PREFIX ONNXC_WHEEL_VENV ONNXC_IREE_VENV ONNXC_CMAKE
+
+# The compiler cache: the same sources in two checkouts give the same objects, so that a second checkout builds from it.
+# So do units with precompiled headers, which count by their sums (cmake/precompiled.cmake).
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros

@@ -8,7 +8,6 @@ cd "$(dirname "$0")/.."
 
 python=$ONNXC_WHEEL_VENV/bin/python
 export ONNXC_GLIBC=2.28 CMAKE_PREFIX_PATH=$ONNXC_ONNX_PREFIX CMAKE_GENERATOR=Ninja
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 zig=$("$python" -c 'import ziglang; print(ziglang.__path__[0] + "/zig")')
 rm -rf dist

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "support/diagnostics.h"
+#include "support/environment_error.h"
 #include "support/installation_prefix.h"
 #include "support/processes/subprocess.h"
 #include "support/safe_file.h"
@@ -33,8 +34,10 @@ std::string reason(const ProcessResult& result, const fs::path& model) {
 [[noreturn]] void refuse(const ProcessResult& result, const fs::path& model) {
   const std::string text = reason(result, model);
   if (result.exit_code != usage_error) throw UserError(text);
-  // The command names a variable that has no meaning itself: "onnxc: ONNXC_CXX: there is no command ...".
-  throw UsageError(text.starts_with("onnxc: ONNXC_") ? text : "the provider's option 'options': " + text);
+  constexpr std::string_view command = "onnxc: ";
+  const bool is_of_variable =
+      text.starts_with(command) && EnvironmentError::is_told_by(std::string_view(text).substr(command.size()));
+  throw UsageError(is_of_variable ? text : "the provider's option 'options': " + text);
 }
 
 ProcessResult run(const CompilerCommand& command, const fs::path& model, const std::vector<std::string>& words) {
@@ -59,8 +62,7 @@ fs::path find_compiler_command() {
   const char* chosen = std::getenv("ONNXC_BIN");
   if (chosen != nullptr && *chosen != '\0') {
     if (!fs::exists(fs::path(chosen) / "onnxc"))
-      throw UsageError(
-          fmt::format("the environment variable ONNXC_BIN is {}, and this folder has no command onnxc", quote(chosen)));
+      throw EnvironmentError("ONNXC_BIN", fmt::format(" is {}, and this folder has no command onnxc", quote(chosen)));
     return fs::path(chosen) / "onnxc";
   }
   const fs::path file = installation_prefix() / "bin" / "onnxc";

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "support/diagnostics.h"
+#include "support/environment_error.h"
 #include "support/hash.h"
 #include "support/safe_file.h"
 #include "support/text.h"
@@ -55,8 +56,8 @@ uintmax_t most_bytes() {
   uintmax_t bytes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(fmt::format(
-        "the environment variable ONNXC_MODEL_CACHE_BYTES is {}; a number of bytes is expected", quote(text)));
+    throw EnvironmentError("ONNXC_MODEL_CACHE_BYTES",
+                           fmt::format(" is {}; a number of bytes is expected", quote(text)));
   return bytes;
 }
 
@@ -92,7 +93,7 @@ std::optional<ModelCache> find_cache() {
     return ModelCache{folder, bytes};
   } catch (const UserError& error) {
     if (std::getenv("ONNXC_MODEL_CACHE") != nullptr)
-      throw UsageError(fmt::format("the environment variable ONNXC_MODEL_CACHE: {}", error.what()));
+      throw EnvironmentError("ONNXC_MODEL_CACHE", fmt::format(": {}", error.what()));
     return std::nullopt;
   }
 }

@@ -1,7 +1,7 @@
 // --report: what became of each node of the model.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "report/nodes.h"
+#include "report/page/page.h"
 #include "report/report_page.h"
 #include "support/safe_file.h"
 
@@ -20,48 +22,50 @@ Report::Report(const ReportRequest& request, std::string title, std::vector<Orig
                                      : Form::tables),
       file_(request.file.value_or("")),
       nodes_(std::move(nodes)),
-      json_{{"format", "onnxc-report"}, {"version", 1}},
-      page_(std::move(title)),
+      json_(std::make_unique<ordered_json>(ordered_json{{"format", "onnxc-report"}, {"version", 1}})),
+      page_(std::make_unique<Page>(std::move(title))),
       show_(std::move(show)) {}
 
+Report::~Report() = default;
+
 void Report::add_graph(const Graph& graph) {
-  if (form_ == Form::page) onnxc::add_graph(page_, graph);
+  if (form_ == Form::page) onnxc::add_graph(*page_, graph);
 }
 
 void Report::add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices) {
-  if (form_ == Form::page) onnxc::add_offers(page_, where, graph, choices);
+  if (form_ == Form::page) onnxc::add_offers(*page_, where, graph, choices);
 }
 
 void Report::add_cpu(const Program& program) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables) return show_(nodes_table(nodes_, program));
-  json_["nodes"] = nodes_json(nodes_, program);
-  json_["steps"] = steps_json(nodes_, program);
-  add_nodes(page_, "the CPU", json_["nodes"], json_["steps"]);
+  (*json_)["nodes"] = nodes_json(nodes_, program);
+  (*json_)["steps"] = steps_json(nodes_, program);
+  add_nodes(*page_, "the CPU", (*json_)["nodes"], (*json_)["steps"]);
 }
 
 void Report::add_gpu(const std::string& architecture, const Program& program) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables)
     return show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
-  json_["gpu"] = {{"architecture", architecture},
-                  {"nodes", nodes_json(nodes_, program)},
-                  {"steps", steps_json(nodes_, program)},
-                  {"host_reads", host_reads_json(program)}};
-  add_nodes(page_, architecture, json_["gpu"]["nodes"], json_["gpu"]["steps"]);
+  (*json_)["gpu"] = {{"architecture", architecture},
+                     {"nodes", nodes_json(nodes_, program)},
+                     {"steps", steps_json(nodes_, program)},
+                     {"host_reads", host_reads_json(program)}};
+  add_nodes(*page_, architecture, (*json_)["gpu"]["nodes"], (*json_)["gpu"]["steps"]);
 }
 
 void Report::add_kernels(const std::vector<DeviceKernel>& kernels,
                          const std::map<std::string, KernelResources>& resources) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables) return show_(kernels_table(kernels, resources));
-  json_["gpu"]["kernels"] = kernels_json(kernels, resources);
-  onnxc::add_kernels(page_, json_["gpu"]["kernels"]);
+  (*json_)["gpu"]["kernels"] = kernels_json(kernels, resources);
+  onnxc::add_kernels(*page_, (*json_)["gpu"]["kernels"]);
 }
 
 void Report::finish() {
-  if (form_ == Form::json) show_(json_.dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
-  if (form_ == Form::page) write_file(file_, page_.text());
+  if (form_ == Form::json) show_(json_->dump(2, ' ', true, ordered_json::error_handler_t::replace) + "\n");
+  if (form_ == Form::page) write_file(file_, page_->text());
 }
 
 }  // namespace onnxc

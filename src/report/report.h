@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,9 +16,10 @@
 #include "ir/graph.h"
 #include "ir/program/program.h"
 #include "passes/lowering/choose_kernels.h"
-#include "report/page/page.h"
 
 namespace onnxc {
+
+class Page;
 
 // How it is asked for.
 struct ReportRequest {
@@ -30,6 +32,7 @@ class Report {
   // `show` gets each text for standard output. The nodes are those of the graph as it was imported.
   Report(const ReportRequest& request, std::string title, std::vector<Origin> nodes,
          std::function<void(std::string_view)> show);
+  ~Report();
 
   // Once shapes are inferred.
   void add_graph(const Graph& graph);
@@ -48,8 +51,8 @@ class Report {
   Form form_;
   std::filesystem::path file_;
   std::vector<Origin> nodes_;
-  nlohmann::ordered_json json_;
-  Page page_;
+  std::unique_ptr<nlohmann::ordered_json> json_;  // as pointers: their headers are large
+  std::unique_ptr<Page> page_;
   std::function<void(std::string_view)> show_;
 };
 

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "report/nodes.h"
+#include "report/page/page.h"
 
 namespace onnxc {
 namespace {

@@ -1,14 +1,15 @@
 // --report=FILE.html: what a compile did, as a page.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "ir/graph.h"
 #include "passes/lowering/choose_kernels.h"
-#include "report/page/page.h"
 
 namespace onnxc {
+
+class Page;
 
 // Sections of the page, each added when it is known.
 

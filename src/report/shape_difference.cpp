@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "ir/attribute_text.h"
 #include "report/node_alignment.h"

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "support/diagnostics.h"
+#include "support/environment_error.h"
 #include "support/installation_prefix.h"
 #include "support/processes/subprocess.h"
 #include "support/text.h"
@@ -109,13 +110,17 @@ bool is_glibc_version(const std::string& text) {
          text.find_first_not_of("0123456789", 2) == std::string::npos;
 }
 
+constexpr std::string_view compiler_variable = "ONNXC_CXX";
+
 // `source`: the origin of the name, --compiler or the environment variable.
 void check_exists(std::string_view source, const std::string& name) {
   std::error_code error;
   const bool is_path = name.find('/') != std::string::npos;
   if (is_path ? fs::exists(name, error) : find_program(name).has_value()) return;
-  throw UsageError(fmt::format("{}: there is no command {}{}; {}", source, quote(name), is_path ? "" : " on the PATH",
-                               usable_compilers(false)));
+  const std::string fault = fmt::format(": there is no command {}{}; {}", quote(name), is_path ? "" : " on the PATH",
+                                        usable_compilers(false));
+  if (source == compiler_variable) throw EnvironmentError(compiler_variable, fault);
+  throw UsageError(std::string(source) + fault);
 }
 
 // As it was asked for by name or by $ONNXC_CXX.
@@ -156,8 +161,8 @@ Compiler find_compiler(const CompilerRequest& request) {
   if (!request.glibc.empty() && !is_glibc_version(request.glibc))
     throw UsageError(fmt::format("--glibc {}: a version such as 2.28 is expected", printable(request.glibc)));
   if (!request.compiler.empty()) return named_compiler(request, "--compiler", request.compiler);
-  const char* chosen = std::getenv("ONNXC_CXX");
-  if (chosen != nullptr && *chosen != '\0') return named_compiler(request, "ONNXC_CXX", chosen);
+  const char* chosen = std::getenv(compiler_variable.data());
+  if (chosen != nullptr && *chosen != '\0') return named_compiler(request, compiler_variable, chosen);
   if (request.glibc.empty())
     if (const std::optional<Compiler> found = find_clang()) return *found;
   if (const std::optional<fs::path> found = find_zig()) return zig(found->string(), request.glibc);

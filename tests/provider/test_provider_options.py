@@ -45,7 +45,10 @@ def test_an_option_without_a_meaning_is_an_error(options: dict[str, str], messag
 
 FAULTY_VARIABLES = {
     "ONNXC_BIN": ("/nowhere", "the environment variable ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
-    "ONNXC_CXX": ("/nowhere/clang++", ": onnxc: ONNXC_CXX: there is no command '/nowhere/clang++'"),
+    "ONNXC_CXX": (
+        "/nowhere/clang++",
+        ": onnxc: the environment variable ONNXC_CXX: there is no command '/nowhere/clang++'",
+    ),
     "ONNXC_MODEL_CACHE": (
         "/proc/models",
         "the environment variable ONNXC_MODEL_CACHE: cannot make the folder '/proc/models'",

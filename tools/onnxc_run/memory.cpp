@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "onnxc_run/inputs.h"
+#include "onnxc_run/reports/json.h"
 
 namespace onnxc {
 namespace {

@@ -1,11 +1,11 @@
 // The memory that a model needs, and that this process held.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
 #include "onnxc_run/options.h"
-#include "onnxc_run/reports/json.h"
 #include "onnxc_run/session.h"
 
 namespace onnxc {
@@ -30,7 +30,7 @@ std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOption
 // The most memory that this process has held so far, in bytes; 0 if the system does not tell.
 int64_t process_peak_bytes();
 
-Json memory_json(const MemoryUse& use);
+nlohmann::ordered_json memory_json(const MemoryUse& use);
 std::string memory_text(const MemoryUse& use);
 
 }  // namespace onnxc

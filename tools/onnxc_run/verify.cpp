@@ -4,6 +4,7 @@
 
 #include "onnxc_run/reference.h"
 #include "onnxc_run/reports/compare.h"
+#include "onnxc_run/reports/json.h"
 #include "onnxc_run/steps.h"
 #include "support/count_text.h"
 #include "support/diagnostics.h"

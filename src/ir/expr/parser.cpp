@@ -14,10 +14,10 @@ constexpr int64_t max_exponent = 16;
 
 enum class Syntax { number, name, negate, add, subtract, multiply, divide, floor_div, mod, power, call };
 
-struct Node {
+struct SyntaxNode {
   Syntax syntax;
   std::string_view text;  // of a number, a name, or a function
-  std::vector<Node> operands;
+  std::vector<SyntaxNode> operands;
 };
 
 enum class Function { minimum, maximum, modulo, floor_div, ceil_div, true_div, modular_indexing, floor, ceiling };
@@ -60,13 +60,13 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  std::optional<Node> parse() {
+  std::optional<SyntaxNode> parse() {
     auto node = sum(0);
     return at_end() ? std::move(node) : std::nullopt;
   }
 
  private:
-  using Result = std::optional<Node>;
+  using Result = std::optional<SyntaxNode>;
 
   Result sum(int depth) {
     Result left = product(depth);
@@ -104,7 +104,7 @@ class Parser {
     if (!accept("-")) return power(depth);
     Result operand = signed_factor(depth + 1);
     if (!operand) return std::nullopt;
-    Node node{Syntax::negate, {}, {}};
+    SyntaxNode node{Syntax::negate, {}, {}};
     node.operands.push_back(std::move(*operand));
     return node;
   }
@@ -122,15 +122,15 @@ class Parser {
     }
     std::string_view word = accept_word();
     if (word.empty()) return std::nullopt;
-    if (is_digit(word[0])) return all_digits(word) ? Result(Node{Syntax::number, word, {}}) : std::nullopt;
-    if (!accept("(")) return Node{Syntax::name, word, {}};
+    if (is_digit(word[0])) return all_digits(word) ? Result(SyntaxNode{Syntax::number, word, {}}) : std::nullopt;
+    if (!accept("(")) return SyntaxNode{Syntax::name, word, {}};
     return call(word, depth);
   }
 
   Result call(std::string_view name, int depth) {
     const FunctionRow* row = find_function(name);
     if (!row) return std::nullopt;
-    Node node{Syntax::call, name, {}};
+    SyntaxNode node{Syntax::call, name, {}};
     do {
       Result operand = sum(depth + 1);
       if (!operand) return std::nullopt;
@@ -142,7 +142,7 @@ class Parser {
 
   static Result binary(Syntax syntax, Result left, Result right) {
     if (!left || !right) return std::nullopt;
-    Node node{syntax, {}, {}};
+    SyntaxNode node{syntax, {}, {}};
     node.operands.push_back(std::move(*left));
     node.operands.push_back(std::move(*right));
     return node;
@@ -187,7 +187,7 @@ class Builder {
  public:
   Builder(std::string_view text, const SymbolResolver& resolve) : text_(text), resolve_(resolve) {}
 
-  Expr integer(const Node& node) { return integer(fraction(node)); }
+  Expr integer(const SyntaxNode& node) { return integer(fraction(node)); }
 
  private:
   Expr integer(const Fraction& value) {
@@ -198,7 +198,7 @@ class Builder {
     return *quotient;
   }
 
-  Fraction fraction(const Node& node) {
+  Fraction fraction(const SyntaxNode& node) {
     const auto& operands = node.operands;
     switch (node.syntax) {
       case Syntax::number:
@@ -227,7 +227,7 @@ class Builder {
     return {};
   }
 
-  Fraction call(const Node& node) {
+  Fraction call(const SyntaxNode& node) {
     const auto& operands = node.operands;
     switch (find_function(node.text)->function) {
       case Function::minimum:
@@ -254,7 +254,7 @@ class Builder {
     return {};
   }
 
-  Expr fold(const std::vector<Node>& operands, Expr (*combine)(const Expr&, const Expr&)) {
+  Expr fold(const std::vector<SyntaxNode>& operands, Expr (*combine)(const Expr&, const Expr&)) {
     Expr result = integer(operands[0]);
     for (size_t i = 1; i < operands.size(); ++i) result = combine(result, integer(operands[i]));
     return result;
@@ -299,7 +299,7 @@ class Builder {
 Expr parse_expr(std::string_view text, const SymbolResolver& resolve) {
   user_check(text.size() <= max_length, "a dim's name has {} characters, more than the {} that are supported: `{}...`",
              text.size(), max_length, text.substr(0, 80));
-  std::optional<Node> tree;
+  std::optional<SyntaxNode> tree;
   try {
     tree = Parser(text).parse();
   } catch (const NestsTooDeep&) {

@@ -65,8 +65,8 @@ struct ReadFormat {
   bool high_half = false;
 };
 
-void read_words(Wave& wave, const Instruction& instruction, const Addresses& addresses, LaneBits lanes, int first_word,
-                const ReadFormat& format, uint32_t number) {
+[[gnu::noinline]] void read_words(Wave& wave, const Instruction& instruction, const Addresses& addresses,
+                                  LaneBits lanes, int first_word, const ReadFormat& format, uint32_t number) {
   begin_access(wave, addresses, lanes, format.bytes, LdsAccess::read, number);
   const int words = static_cast<int>((format.bytes + 3) / 4);
   const uint32_t word_bytes = std::min(format.bytes, 4U);
@@ -113,8 +113,8 @@ struct WriteFormat {
   bool high_half = false;
 };
 
-void write_words(Wave& wave, const Operand& data, const Addresses& addresses, LaneBits lanes, const WriteFormat& format,
-                 uint32_t number) {
+[[gnu::noinline]] void write_words(Wave& wave, const Operand& data, const Addresses& addresses, LaneBits lanes,
+                                   const WriteFormat& format, uint32_t number) {
   const bool lanes_meet = begin_access(wave, addresses, lanes, format.bytes, LdsAccess::write, number);
   Lds& lds = wave.group().lds;
   const int words = static_cast<int>((format.bytes + 3) / 4);
@@ -150,8 +150,10 @@ void execute_write_two(Wave& wave, const Instruction& instruction) {
   write_words(wave, instruction.operands[2], second, lanes, {bytes}, number);
 }
 
-template <class Bits, AtomicFunction<Bits> function, bool compares, bool returns>
-void execute_atomic(Wave& wave, const Instruction& instruction) {
+// noinline: every row would get a copy of its own.
+template <class Bits>
+[[gnu::noinline]] void atomic_operation(Wave& wave, const Instruction& instruction, AtomicFunction<Bits> function,
+                                        bool compares, bool returns) {
   const LaneBits lanes = wave.exec();
   const size_t first = returns ? 1 : 0;
   const Addresses addresses = lane_addresses(wave, instruction.operands[first], instruction.offset, lanes);
@@ -176,15 +178,20 @@ void execute_atomic(Wave& wave, const Instruction& instruction) {
     old_words[0][lane] = static_cast<uint32_t>(old);
     if constexpr (words == 2) old_words[1][lane] = static_cast<uint32_t>(old >> 32);
   }
-  if constexpr (returns)
+  if (returns)
     for (int word = 0; word < words; ++word)
       wave.write_vector_later(instruction.operands[0], word, old_words[word], lanes, Queue::lds, number);
 }
 
+template <class Bits, AtomicFunction<Bits> function, bool compares, bool returns>
+void execute_atomic(Wave& wave, const Instruction& instruction) {
+  atomic_operation<Bits>(wave, instruction, function, compares, returns);
+}
+
 template <class Bits, AtomicFunction<Bits> function, bool compares = false>
 void add_atomic(Operations& rows, const std::string& operation, const std::string& type) {
-  rows.push_back({"ds_" + operation + "_" + type, Unit::lds, &execute_atomic<Bits, function, compares, false>, {}});
-  rows.push_back({"ds_" + operation + "_rtn_" + type, Unit::lds, &execute_atomic<Bits, function, compares, true>, {}});
+  add_row(rows, "ds_" + operation + "_" + type, Unit::lds, &execute_atomic<Bits, function, compares, false>);
+  add_row(rows, "ds_" + operation + "_rtn_" + type, Unit::lds, &execute_atomic<Bits, function, compares, true>);
 }
 
 template <class Unsigned>
@@ -204,10 +211,8 @@ void add_integer_atomics(Operations& rows) {
   add_atomic<Unsigned, atomic_of<Unsigned, Unsigned, a::wrapping_increment<Unsigned>>>(rows, "inc", "u" + bits);
   add_atomic<Unsigned, atomic_of<Unsigned, Unsigned, a::wrapping_decrement<Unsigned>>>(rows, "dec", "u" + bits);
   add_atomic<Unsigned, a::compare_exchange<Unsigned>, true>(rows, "cmpst", "b" + bits);
-  rows.push_back({"ds_wrxchg_rtn_b" + bits,
-                  Unit::lds,
-                  &execute_atomic<Unsigned, atomic_of<Unsigned, Unsigned, a::exchange<Unsigned>>, false, true>,
-                  {}});
+  add_row(rows, "ds_wrxchg_rtn_b" + bits, Unit::lds,
+          &execute_atomic<Unsigned, atomic_of<Unsigned, Unsigned, a::exchange<Unsigned>>, false, true>);
 }
 
 // Each lane fetches from the lane that its address names; an inactive source gives zero.
@@ -275,12 +280,12 @@ void execute_swizzle(Wave& wave, const Instruction& instruction) {
 
 template <ReadFormat format>
 void add_read(Operations& rows, const char* suffix) {
-  rows.push_back({std::string("ds_read_") + suffix, Unit::lds, &execute_read<format>, {}});
+  add_row(rows, std::string("ds_read_") + suffix, Unit::lds, &execute_read<format>);
 }
 
 template <WriteFormat format>
 void add_write(Operations& rows, const char* suffix) {
-  rows.push_back({std::string("ds_write_") + suffix, Unit::lds, &execute_write<format>, {}});
+  add_row(rows, std::string("ds_write_") + suffix, Unit::lds, &execute_write<format>);
 }
 
 }  // namespace
@@ -308,23 +313,23 @@ void add_lds_operations(Operations& rows) {
   add_write<WriteFormat{8}>(rows, "b64");
   add_write<WriteFormat{12}>(rows, "b96");
   add_write<WriteFormat{16}>(rows, "b128");
-  rows.push_back({"ds_read2_b32", Unit::lds, &execute_read_two<4, 4>, {}});
-  rows.push_back({"ds_read2_b64", Unit::lds, &execute_read_two<8, 8>, {}});
-  rows.push_back({"ds_read2st64_b32", Unit::lds, &execute_read_two<4, 256>, {}});
-  rows.push_back({"ds_read2st64_b64", Unit::lds, &execute_read_two<8, 512>, {}});
-  rows.push_back({"ds_write2_b32", Unit::lds, &execute_write_two<4, 4>, {}});
-  rows.push_back({"ds_write2_b64", Unit::lds, &execute_write_two<8, 8>, {}});
-  rows.push_back({"ds_write2st64_b32", Unit::lds, &execute_write_two<4, 256>, {}});
-  rows.push_back({"ds_write2st64_b64", Unit::lds, &execute_write_two<8, 512>, {}});
+  add_row(rows, "ds_read2_b32", Unit::lds, &execute_read_two<4, 4>);
+  add_row(rows, "ds_read2_b64", Unit::lds, &execute_read_two<8, 8>);
+  add_row(rows, "ds_read2st64_b32", Unit::lds, &execute_read_two<4, 256>);
+  add_row(rows, "ds_read2st64_b64", Unit::lds, &execute_read_two<8, 512>);
+  add_row(rows, "ds_write2_b32", Unit::lds, &execute_write_two<4, 4>);
+  add_row(rows, "ds_write2_b64", Unit::lds, &execute_write_two<8, 8>);
+  add_row(rows, "ds_write2st64_b32", Unit::lds, &execute_write_two<4, 256>);
+  add_row(rows, "ds_write2st64_b64", Unit::lds, &execute_write_two<8, 512>);
   add_integer_atomics<uint32_t>(rows);
   add_integer_atomics<uint64_t>(rows);
   add_atomic<uint32_t, atomic_of<uint32_t, float, atomic::add<float>>>(rows, "add", "f32");
   add_atomic<uint64_t, atomic_of<uint64_t, double, atomic::add<double>>>(rows, "add", "f64");
   add_atomic<uint32_t, atomic_of<uint32_t, float, atomic::least<float>>>(rows, "min", "f32");
   add_atomic<uint32_t, atomic_of<uint32_t, float, atomic::greatest<float>>>(rows, "max", "f32");
-  rows.push_back({"ds_bpermute_b32", Unit::lds, &execute_backward_permute, {}});
-  rows.push_back({"ds_permute_b32", Unit::lds, &execute_forward_permute, {}});
-  rows.push_back({"ds_swizzle_b32", Unit::lds, &execute_swizzle, {}});
+  add_row(rows, "ds_bpermute_b32", Unit::lds, &execute_backward_permute);
+  add_row(rows, "ds_permute_b32", Unit::lds, &execute_forward_permute);
+  add_row(rows, "ds_swizzle_b32", Unit::lds, &execute_swizzle);
 }
 
 }  // namespace gfx942sim

@@ -1,6 +1,7 @@
 #include "gfx942sim/operations/operation_table.h"
 
 #include <unordered_map>
+#include <utility>
 
 namespace gfx942sim {
 
@@ -24,6 +25,11 @@ const std::vector<Operation>& all_operations() {
     return rows;
   }();
   return operations;
+}
+
+void add_row(Operations& rows, std::string name, Unit unit, void (*execute)(Wave&, const Instruction&),
+             std::initializer_list<Type> types, int cycles) {
+  rows.push_back({std::move(name), unit, execute, types, cycles});
 }
 
 const Operation* find_operation(std::string_view mnemonic) {

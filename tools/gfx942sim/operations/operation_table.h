@@ -2,6 +2,8 @@
 // hands its rows over through one function.
 #pragma once
 
+#include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,11 @@ const Operation* find_operation(std::string_view mnemonic);
 const std::vector<Operation>& all_operations();
 
 using Operations = std::vector<Operation>;
+
+// A function of its own: built in place, the row's string and vector would be most of the code of each family.
+void add_row(Operations& rows, std::string name, Unit unit, void (*execute)(Wave&, const Instruction&),
+             std::initializer_list<Type> types = {}, int cycles = 4);
+
 void add_scalar_operations(Operations&);
 void add_scalar_logic_operations(Operations& rows);
 void add_scalar_control_operations(Operations&);

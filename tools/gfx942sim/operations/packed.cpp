@@ -62,7 +62,7 @@ template <class F>
 void add_packed_halves(Operations& rows, std::string name, F) {
   const bool is_float = is_float_type<typename Signature<F>::Result>;
   const Type type = is_float ? Type::packed_f16 : Type::packed_i16;
-  rows.push_back({std::move(name), Unit::vector, &execute_packed_halves<F>, {type, type, type, type}});
+  add_row(rows, std::move(name), Unit::vector, &execute_packed_halves<F>, {type, type, type, type});
 }
 
 // Pairs of floats in two registers; op_sel and op_sel_hi choose a register of each source.
@@ -111,10 +111,8 @@ void execute_packed_floats(Wave& wave, const Instruction& instruction) {
 
 template <class F>
 void add_packed_floats(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name),
-                  Unit::vector,
-                  &execute_packed_floats<F>,
-                  {Type::packed_f32, Type::packed_f32, Type::packed_f32, Type::packed_f32}});
+  add_row(rows, std::move(name), Unit::vector, &execute_packed_floats<F>,
+          {Type::packed_f32, Type::packed_f32, Type::packed_f32, Type::packed_f32});
 }
 
 // v_fma_mix: each source is a float, or the half of a register that op_sel names where op_sel_hi is set. neg_hi takes
@@ -235,10 +233,10 @@ void add_packed_operations(Operations& rows) {
   add_packed_floats(rows, "v_pk_add_f32", [](float a, float b) { return a + b; });
   add_packed_floats(rows, "v_pk_mul_f32", [](float a, float b) { return a * b; });
   add_packed_floats(rows, "v_pk_fma_f32", [](float a, float b, float c) { return std::fma(a, b, c); });
-  const std::vector<Type> mixed = {Type::f32, Type::f32, Type::f32, Type::f32};
-  rows.push_back({"v_fma_mix_f32", Unit::vector, &execute_mixed<MixedResult::single>, mixed});
-  rows.push_back({"v_fma_mixlo_f16", Unit::vector, &execute_mixed<MixedResult::low_half>, mixed});
-  rows.push_back({"v_fma_mixhi_f16", Unit::vector, &execute_mixed<MixedResult::high_half>, mixed});
+  const std::initializer_list<Type> mixed = {Type::f32, Type::f32, Type::f32, Type::f32};
+  add_row(rows, "v_fma_mix_f32", Unit::vector, &execute_mixed<MixedResult::single>, mixed);
+  add_row(rows, "v_fma_mixlo_f16", Unit::vector, &execute_mixed<MixedResult::low_half>, mixed);
+  add_row(rows, "v_fma_mixhi_f16", Unit::vector, &execute_mixed<MixedResult::high_half>, mixed);
   add_dot_products(rows);
 }
 

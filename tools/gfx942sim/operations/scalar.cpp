@@ -76,22 +76,21 @@ constexpr Type scalar_type() {
 template <class F>
 void add_scalar(Operations& rows, std::string name, F) {
   using Call = Signature<F>;
-  std::vector<Type> types = {scalar_type<typename Call::Result>()};
   [&]<size_t... i>(std::index_sequence<i...>) {
-    (types.push_back(scalar_type<std::tuple_element_t<i, typename Call::Arguments>>()), ...);
+    add_row(
+        rows, std::move(name), Unit::scalar, &execute_scalar<F, 1>,
+        {scalar_type<typename Call::Result>(), scalar_type<std::tuple_element_t<i, typename Call::Arguments>>()...});
   }(std::make_index_sequence<Call::count>());
-  rows.push_back({std::move(name), Unit::scalar, &execute_scalar<F, 1>, types});
 }
 
 // All operands are sources; the first is the destination too if the lambda gives a result.
 template <class F>
 void add_scalar_in_place(Operations& rows, std::string name, F) {
   using Call = Signature<F>;
-  std::vector<Type> types;
   [&]<size_t... i>(std::index_sequence<i...>) {
-    (types.push_back(scalar_type<std::tuple_element_t<i, typename Call::Arguments>>()), ...);
+    add_row(rows, std::move(name), Unit::scalar, &execute_scalar<F, 0>,
+            {scalar_type<std::tuple_element_t<i, typename Call::Arguments>>()...});
   }(std::make_index_sequence<Call::count>());
-  rows.push_back({std::move(name), Unit::scalar, &execute_scalar<F, 0>, types});
 }
 
 using Scc = ConditionCode;
@@ -261,28 +260,20 @@ void add_bit_operations(Operations& rows) {
 
 // Moves that depend on SCC, and single bits: the destination keeps what is not written.
 void add_conditional_moves(Operations& rows) {
-  rows.push_back({"s_cmov_b32",
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    if (wave.read_scc())
-                      wave.write_scalar(instruction.operands[0].index, wave.read_uniform(instruction.operands[1]));
-                  },
-                  {}});
-  rows.push_back({"s_cmov_b64",
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    if (wave.read_scc())
-                      wave.write_uniform_pair(instruction.operands[0], wave.read_uniform_pair(instruction.operands[1]));
-                  },
-                  {Type::u64, Type::u64}});
-  rows.push_back({"s_cmovk_i32",
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    if (wave.read_scc())
-                      wave.write_scalar(instruction.operands[0].index,
-                                        static_cast<u32>(immediate(wave.read_uniform(instruction.operands[1]))));
-                  },
-                  {}});
+  add_row(rows, "s_cmov_b32", Unit::scalar, [](Wave& wave, const Instruction& instruction) {
+    if (wave.read_scc()) wave.write_scalar(instruction.operands[0].index, wave.read_uniform(instruction.operands[1]));
+  });
+  add_row(rows, "s_cmov_b64", Unit::scalar,
+          [](Wave& wave, const Instruction& instruction) {
+            if (wave.read_scc())
+              wave.write_uniform_pair(instruction.operands[0], wave.read_uniform_pair(instruction.operands[1]));
+          },
+          {Type::u64, Type::u64});
+  add_row(rows, "s_cmovk_i32", Unit::scalar, [](Wave& wave, const Instruction& instruction) {
+    if (wave.read_scc())
+      wave.write_scalar(instruction.operands[0].index,
+                        static_cast<u32>(immediate(wave.read_uniform(instruction.operands[1]))));
+  });
   add_scalar_in_place(rows, "s_bitset0_b32", [](u32 a, u32 b) { return a & ~(1U << (b & 31)); });
   add_scalar_in_place(rows, "s_bitset1_b32", [](u32 a, u32 b) { return a | 1U << (b & 31); });
 }

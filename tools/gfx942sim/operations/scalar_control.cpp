@@ -13,12 +13,9 @@ void jump(Wave& wave, const Instruction& instruction) {
 
 template <class Condition>
 void add_branch(Operations& rows, std::string name, Condition) {
-  rows.push_back({std::move(name),
-                  Unit::control,
-                  [](Wave& wave, const Instruction& instruction) {
-                    if (Condition()(wave)) jump(wave, instruction);
-                  },
-                  {}});
+  add_row(rows, std::move(name), Unit::control, [](Wave& wave, const Instruction& instruction) {
+    if (Condition()(wave)) jump(wave, instruction);
+  });
 }
 
 uint64_t vcc(Wave& wave) {
@@ -113,35 +110,29 @@ void add_scalar_control_operations(Operations& rows) {
   add_branch(rows, "s_cbranch_vccnz", [](Wave& wave) { return vcc(wave) != 0; });
   add_branch(rows, "s_cbranch_execz", [](Wave& wave) { return wave.exec() == 0; });
   add_branch(rows, "s_cbranch_execnz", [](Wave& wave) { return wave.exec() != 0; });
-  rows.push_back({"s_call_b64", Unit::control, &execute_call, {}});
-  rows.push_back({"s_getpc_b64", Unit::control, &execute_get_program_counter, {}});
-  rows.push_back({"s_setpc_b64", Unit::control, &execute_set_program_counter, {}});
-  rows.push_back({"s_swappc_b64", Unit::control, &execute_swap_program_counter, {}});
-  rows.push_back({"s_barrier", Unit::control, [](Wave& wave, const Instruction&) { wave.at_barrier = true; }, {}});
-  rows.push_back({"s_endpgm", Unit::control, [](Wave& wave, const Instruction&) { wave.ended = true; }, {}});
-  rows.push_back({"s_waitcnt", Unit::control, &execute_wait, {}});
-  rows.push_back({"s_getreg_b32", Unit::control, &execute_get_mode, {}});
-  rows.push_back({"s_setreg_b32", Unit::control, &execute_set_mode, {}});
-  rows.push_back({"s_setreg_imm32_b32", Unit::control, &execute_set_mode, {}});
-  rows.push_back({"s_trap",
-                  Unit::control,
-                  [](Wave& wave, const Instruction&) { wave.fail(-1, "traps: the kernel found an error itself"); },
-                  {}});
-  rows.push_back({"s_set_gpr_idx_on", Unit::scalar, &execute_index_on, {}});
-  rows.push_back({"s_set_gpr_idx_idx", Unit::scalar, &execute_index, {}});
-  rows.push_back(
-      {"s_set_gpr_idx_mode",
-       Unit::control,
-       [](Wave& wave, const Instruction& instruction) { wave.indexing.operands = instruction.indexed_operands; },
-       {}});
-  rows.push_back(
-      {"s_set_gpr_idx_off", Unit::control, [](Wave& wave, const Instruction&) { wave.indexing.operands = 0; }, {}});
-  rows.push_back({"buffer_wbl2", Unit::control, &execute_write_back, {}});
-  rows.push_back({"buffer_inv", Unit::control, &execute_invalidate, {}});
+  add_row(rows, "s_call_b64", Unit::control, &execute_call);
+  add_row(rows, "s_getpc_b64", Unit::control, &execute_get_program_counter);
+  add_row(rows, "s_setpc_b64", Unit::control, &execute_set_program_counter);
+  add_row(rows, "s_swappc_b64", Unit::control, &execute_swap_program_counter);
+  add_row(rows, "s_barrier", Unit::control, [](Wave& wave, const Instruction&) { wave.at_barrier = true; });
+  add_row(rows, "s_endpgm", Unit::control, [](Wave& wave, const Instruction&) { wave.ended = true; });
+  add_row(rows, "s_waitcnt", Unit::control, &execute_wait);
+  add_row(rows, "s_getreg_b32", Unit::control, &execute_get_mode);
+  add_row(rows, "s_setreg_b32", Unit::control, &execute_set_mode);
+  add_row(rows, "s_setreg_imm32_b32", Unit::control, &execute_set_mode);
+  add_row(rows, "s_trap", Unit::control,
+          [](Wave& wave, const Instruction&) { wave.fail(-1, "traps: the kernel found an error itself"); });
+  add_row(rows, "s_set_gpr_idx_on", Unit::scalar, &execute_index_on);
+  add_row(rows, "s_set_gpr_idx_idx", Unit::scalar, &execute_index);
+  add_row(rows, "s_set_gpr_idx_mode", Unit::control,
+          [](Wave& wave, const Instruction& instruction) { wave.indexing.operands = instruction.indexed_operands; });
+  add_row(rows, "s_set_gpr_idx_off", Unit::control, [](Wave& wave, const Instruction&) { wave.indexing.operands = 0; });
+  add_row(rows, "buffer_wbl2", Unit::control, &execute_write_back);
+  add_row(rows, "buffer_inv", Unit::control, &execute_invalidate);
   // Delays, priorities and caches: they change no result.
   for (const char* name :
        {"s_nop", "s_sleep", "s_setprio", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_wakeup", "s_sendmsg"})
-    rows.push_back({name, Unit::control, &do_nothing, {}});
+    add_row(rows, name, Unit::control, &do_nothing);
 }
 
 }  // namespace gfx942sim

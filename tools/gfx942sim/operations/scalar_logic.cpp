@@ -50,38 +50,36 @@ void execute_select(Wave& wave, const Instruction& instruction) {
 
 template <class F>
 void add_logic(Operations& rows, const std::string& name, F) {
-  rows.push_back({name + "_b32", Unit::scalar, &execute_logic<1, F>, {Type::u32, Type::u32, Type::u32}});
-  rows.push_back({name + "_b64", Unit::scalar, &execute_logic<2, F>, {Type::u64, Type::u64, Type::u64}});
+  add_row(rows, name + "_b32", Unit::scalar, &execute_logic<1, F>, {Type::u32, Type::u32, Type::u32});
+  add_row(rows, name + "_b64", Unit::scalar, &execute_logic<2, F>, {Type::u64, Type::u64, Type::u64});
 }
 
 // EXEC moves to the destination, and becomes a function of the source and of itself; SCC tells whether a lane is left.
 template <class F>
 void add_save_exec(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name),
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    const Bits source = wave.peek_uniform(instruction.operands[1], 2);
-                    const Bits exec{wave.exec()};
-                    wave.write_known(instruction.operands[0], 2, exec);
-                    wave.write_known({.kind = OperandKind::scalar, .index = exec_register}, 2, F()(source, exec));
-                    wave.write_scc(wave.exec() != 0);
-                  },
-                  {Type::u64, Type::u64}});
+  add_row(rows, std::move(name), Unit::scalar,
+          [](Wave& wave, const Instruction& instruction) {
+            const Bits source = wave.peek_uniform(instruction.operands[1], 2);
+            const Bits exec{wave.exec()};
+            wave.write_known(instruction.operands[0], 2, exec);
+            wave.write_known({.kind = OperandKind::scalar, .index = exec_register}, 2, F()(source, exec));
+            wave.write_scc(wave.exec() != 0);
+          },
+          {Type::u64, Type::u64});
 }
 
 // The destination gets the new EXEC.
 template <class F>
 void add_write_exec(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name),
-                  Unit::scalar,
-                  [](Wave& wave, const Instruction& instruction) {
-                    const Bits source = wave.peek_uniform(instruction.operands[1], 2);
-                    const Bits result = F()(source, Bits{wave.exec()});
-                    wave.write_known({.kind = OperandKind::scalar, .index = exec_register}, 2, result);
-                    wave.write_known(instruction.operands[0], 2, result);
-                    wave.write_scc(wave.exec() != 0);
-                  },
-                  {Type::u64, Type::u64}});
+  add_row(rows, std::move(name), Unit::scalar,
+          [](Wave& wave, const Instruction& instruction) {
+            const Bits source = wave.peek_uniform(instruction.operands[1], 2);
+            const Bits result = F()(source, Bits{wave.exec()});
+            wave.write_known({.kind = OperandKind::scalar, .index = exec_register}, 2, result);
+            wave.write_known(instruction.operands[0], 2, result);
+            wave.write_scc(wave.exec() != 0);
+          },
+          {Type::u64, Type::u64});
 }
 
 }  // namespace
@@ -96,10 +94,10 @@ void add_scalar_logic_operations(Operations& rows) {
   add_logic(rows, "s_nor", [](Bits a, Bits b) { return bit_not(bit_or(a, b)); });
   add_logic(rows, "s_xnor", [](Bits a, Bits b) { return bit_not(bit_xor(a, b)); });
   add_logic(rows, "s_not", [](Bits a) { return bit_not(a); });
-  rows.push_back({"s_mov_b32", Unit::scalar, &execute_move<1>, {Type::u32, Type::u32}});
-  rows.push_back({"s_mov_b64", Unit::scalar, &execute_move<2>, {Type::u64, Type::u64}});
-  rows.push_back({"s_cselect_b32", Unit::scalar, &execute_select<1>, {Type::u32, Type::u32, Type::u32}});
-  rows.push_back({"s_cselect_b64", Unit::scalar, &execute_select<2>, {Type::u64, Type::u64, Type::u64}});
+  add_row(rows, "s_mov_b32", Unit::scalar, &execute_move<1>, {Type::u32, Type::u32});
+  add_row(rows, "s_mov_b64", Unit::scalar, &execute_move<2>, {Type::u64, Type::u64});
+  add_row(rows, "s_cselect_b32", Unit::scalar, &execute_select<1>, {Type::u32, Type::u32, Type::u32});
+  add_row(rows, "s_cselect_b64", Unit::scalar, &execute_select<2>, {Type::u64, Type::u64, Type::u64});
   add_save_exec(rows, "s_and_saveexec_b64", [](Bits source, Bits exec) { return bit_and(source, exec); });
   add_save_exec(rows, "s_or_saveexec_b64", [](Bits source, Bits exec) { return bit_or(source, exec); });
   add_save_exec(rows, "s_xor_saveexec_b64", [](Bits source, Bits exec) { return bit_xor(source, exec); });

@@ -64,8 +64,8 @@ void execute_buffer_load(Wave& wave, const Instruction& instruction) {
 template <int words>
 void add_load(Operations& rows) {
   const std::string suffix = words == 1 ? "dword" : "dwordx" + std::to_string(words);
-  rows.push_back({"s_load_" + suffix, Unit::scalar_memory, &execute_load<words>, {}});
-  rows.push_back({"s_buffer_load_" + suffix, Unit::scalar_memory, &execute_buffer_load<words>, {}});
+  add_row(rows, "s_load_" + suffix, Unit::scalar_memory, &execute_load<words>);
+  add_row(rows, "s_buffer_load_" + suffix, Unit::scalar_memory, &execute_buffer_load<words>);
 }
 
 // Clocks: any value that grows will do.
@@ -83,8 +83,8 @@ void add_scalar_memory_operations(Operations& rows) {
   add_load<4>(rows);
   add_load<8>(rows);
   add_load<16>(rows);
-  rows.push_back({"s_memtime", Unit::scalar_memory, &execute_clock, {}});
-  rows.push_back({"s_memrealtime", Unit::scalar_memory, &execute_clock, {}});
+  add_row(rows, "s_memtime", Unit::scalar_memory, &execute_clock);
+  add_row(rows, "s_memrealtime", Unit::scalar_memory, &execute_clock);
 }
 
 }  // namespace gfx942sim

@@ -14,7 +14,7 @@ void execute_compare_to_exec(Wave& wave, const Instruction& instruction) {
 template <class F>
 void add_compare(Operations& rows, const std::string& name, F compare) {
   add_vector(rows, "v_cmp_" + name, compare);
-  rows.push_back({"v_cmpx_" + name, Unit::vector, &execute_compare_to_exec<F>, vector_types<F>()});
+  add_vector_row<F>(rows, "v_cmpx_" + name, Unit::vector, &execute_compare_to_exec<F>, 4);
 }
 
 template <class T>

@@ -55,11 +55,9 @@ void execute_unpack_eight_bit_pair(Wave& wave, const Instruction& instruction) {
 template <class Format>
 void add_eight_bit_float(Operations& rows, const std::string& format) {
   add_vector(rows, "v_cvt_f32_" + format, [](uint32_t a) { return Format::decode(static_cast<uint8_t>(a)); });
-  rows.push_back({"v_cvt_pk_" + format + "_f32",
-                  Unit::vector,
-                  &execute_pack_eight_bit<Format>,
-                  {Type::u32, Type::f32, Type::f32}});
-  rows.push_back({"v_cvt_pk_f32_" + format, Unit::vector, &execute_unpack_eight_bit_pair<Format>, {}});
+  add_row(rows, "v_cvt_pk_" + format + "_f32", Unit::vector, &execute_pack_eight_bit<Format>,
+          {Type::u32, Type::f32, Type::f32});
+  add_row(rows, "v_cvt_pk_f32_" + format, Unit::vector, &execute_unpack_eight_bit_pair<Format>);
 }
 
 }  // namespace

@@ -98,10 +98,10 @@ void add_short_arithmetic(Operations& rows) {
   add_vector(rows, "v_div_scale_f32", [](float a, float b, float c) { return division_scale(a, b, c); });
   add_vector(rows, "v_div_scale_f64", [](double a, double b, double c) { return division_scale(a, b, c); });
   add_vector(rows, "v_trig_preop_f64", [](double a, uint32_t b) { return segment_of_two_over_pi(a, b); });
-  rows.push_back(
-      {"v_div_fmas_f32", Unit::vector, &execute_division_fmas<float>, {Type::f32, Type::f32, Type::f32, Type::f32}});
-  rows.push_back(
-      {"v_div_fmas_f64", Unit::vector, &execute_division_fmas<double>, {Type::f64, Type::f64, Type::f64, Type::f64}});
+  add_row(rows, "v_div_fmas_f32", Unit::vector, &execute_division_fmas<float>,
+          {Type::f32, Type::f32, Type::f32, Type::f32});
+  add_row(rows, "v_div_fmas_f64", Unit::vector, &execute_division_fmas<double>,
+          {Type::f64, Type::f64, Type::f64, Type::f64});
 }
 
 // The hardware's approximations are within 1 unit in the last place (2 for some): the correctly rounded value is one of

@@ -211,7 +211,8 @@ uint32_t extend(uint32_t value, const LoadFormat& format) {
 }
 
 // Straight into LDS: to M0's address, one word a lane.
-void load_to_lds(Wave& wave, const Instruction& instruction, Addressing addressing, const LoadFormat& format) {
+[[gnu::noinline]] void load_to_lds(Wave& wave, const Instruction& instruction, Addressing addressing,
+                                   const LoadFormat& format) {
   WorkGroup& group = wave.group();
   const LaneBits lanes = wave.exec();
   const AddressOperands operands = read_address_operands(wave, instruction, addressing, 0, 1, lanes);
@@ -256,7 +257,8 @@ LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressO
   return loaded;
 }
 
-void load(Wave& wave, const Instruction& instruction, Addressing addressing, const LoadFormat& format) {
+[[gnu::noinline]] void load(Wave& wave, const Instruction& instruction, Addressing addressing,
+                            const LoadFormat& format) {
   const LaneBits lanes = wave.exec();
   const AddressOperands operands = read_address_operands(wave, instruction, addressing, 1, 2, lanes);
   const int words = static_cast<int>((format.bytes + 3) / 4);
@@ -302,7 +304,8 @@ void end_store(Wave& wave, const Instruction& instruction, const Operand& data,
     check_common_addresses(wave, data, addresses, to_memory, format.bytes, format.high_half, "at");
 }
 
-void store(Wave& wave, const Instruction& instruction, Addressing addressing, const StoreFormat& format) {
+[[gnu::noinline]] void store(Wave& wave, const Instruction& instruction, Addressing addressing,
+                             const StoreFormat& format) {
   const LaneBits lanes = wave.exec();
   const bool buffer = addressing == Addressing::buffer;
   const AddressOperands operands = read_address_operands(wave, instruction, addressing, buffer ? 1 : 0, 2, lanes);
@@ -349,8 +352,10 @@ Bits join(const LaneWords& low, const LaneWords& high, int lane) {
     return low[lane];
 }
 
+// noinline, as of load and store: every row would get a copy of its own.
 template <class Bits>
-void atomic_operation(Wave& wave, const Instruction& instruction, Addressing addressing, const AtomicRow<Bits>& row) {
+[[gnu::noinline]] void atomic_operation(Wave& wave, const Instruction& instruction, Addressing addressing,
+                                        const AtomicRow<Bits>& row) {
   const LaneBits lanes = wave.exec();
   const bool buffer = addressing == Addressing::buffer, returns = instruction.sc0;
   const size_t address_position = buffer || returns ? 1 : 0;
@@ -420,39 +425,29 @@ constexpr const char* prefix_of(Addressing addressing) {
 template <Addressing addressing, LoadFormat format>
 void add_load(Operations& rows, const std::string& suffix) {
   const std::string prefix = prefix_of(addressing);
-  rows.push_back({prefix + "load_" + suffix,
-                  Unit::vector_memory,
-                  [](Wave& wave, const Instruction& instruction) {
-                    if (instruction.to_lds)
-                      load_to_lds(wave, instruction, addressing, format);
-                    else
-                      load(wave, instruction, addressing, format);
-                  },
-                  {}});
+  add_row(rows, prefix + "load_" + suffix, Unit::vector_memory, [](Wave& wave, const Instruction& instruction) {
+    if (instruction.to_lds)
+      load_to_lds(wave, instruction, addressing, format);
+    else
+      load(wave, instruction, addressing, format);
+  });
   if (addressing == Addressing::global && format.bytes <= 4 && !format.half)
-    rows.push_back(
-        {prefix + "load_lds_" + suffix,
-         Unit::vector_memory,
-         [](Wave& wave, const Instruction& instruction) { load_to_lds(wave, instruction, addressing, format); },
-         {}});
+    add_row(rows, prefix + "load_lds_" + suffix, Unit::vector_memory,
+            [](Wave& wave, const Instruction& instruction) { load_to_lds(wave, instruction, addressing, format); });
 }
 
 template <Addressing addressing, StoreFormat format>
 void add_store(Operations& rows, const std::string& suffix) {
-  rows.push_back({prefix_of(addressing) + ("store_" + suffix),
-                  Unit::vector_memory,
-                  [](Wave& wave, const Instruction& instruction) { store(wave, instruction, addressing, format); },
-                  {}});
+  add_row(rows, prefix_of(addressing) + ("store_" + suffix), Unit::vector_memory,
+          [](Wave& wave, const Instruction& instruction) { store(wave, instruction, addressing, format); });
 }
 
 template <Addressing addressing, class Bits, AtomicFunction<Bits> function, bool compares = false>
 void add_atomic(Operations& rows, const std::string& suffix) {
-  rows.push_back({prefix_of(addressing) + ("atomic_" + suffix),
-                  Unit::vector_memory,
-                  [](Wave& wave, const Instruction& instruction) {
-                    atomic_operation<Bits>(wave, instruction, addressing, {"", function, compares});
-                  },
-                  {}});
+  add_row(rows, prefix_of(addressing) + ("atomic_" + suffix), Unit::vector_memory,
+          [](Wave& wave, const Instruction& instruction) {
+            atomic_operation<Bits>(wave, instruction, addressing, {"", function, compares});
+          });
 }
 
 template <Addressing addressing, class Unsigned>

@@ -132,14 +132,14 @@ void add_vector_move_operations(Operations& rows) {
     add_vector<copying>(rows, name, [](uint32_t a) { return a; });
   add_vector<copying>(rows, "v_mov_b64", [](uint64_t a) { return a; });
   add_vector<copying>(rows, "v_perm_b32", [](uint32_t a, uint32_t b, uint32_t c) { return permute_bytes(a, b, c); });
-  rows.push_back({"v_cndmask_b32", Unit::vector, &execute_select, {Type::f32, Type::f32, Type::f32, Type::lane_mask}});
-  rows.push_back({"v_readfirstlane_b32", Unit::vector, &execute_read_first_lane, {}});
-  rows.push_back({"v_readlane_b32", Unit::vector, &execute_read_lane, {}});
-  rows.push_back({"v_writelane_b32", Unit::vector, &execute_write_lane, {}});
-  rows.push_back({"v_mbcnt_lo_u32_b32", Unit::vector, &execute_count_below<false>, {}});
-  rows.push_back({"v_mbcnt_hi_u32_b32", Unit::vector, &execute_count_below<true>, {}});
-  rows.push_back({"v_swap_b32", Unit::vector, &execute_swap, {}});
-  rows.push_back({"v_pk_mov_b32", Unit::vector, &execute_packed_move, {}});
+  add_row(rows, "v_cndmask_b32", Unit::vector, &execute_select, {Type::f32, Type::f32, Type::f32, Type::lane_mask});
+  add_row(rows, "v_readfirstlane_b32", Unit::vector, &execute_read_first_lane);
+  add_row(rows, "v_readlane_b32", Unit::vector, &execute_read_lane);
+  add_row(rows, "v_writelane_b32", Unit::vector, &execute_write_lane);
+  add_row(rows, "v_mbcnt_lo_u32_b32", Unit::vector, &execute_count_below<false>);
+  add_row(rows, "v_mbcnt_hi_u32_b32", Unit::vector, &execute_count_below<true>);
+  add_row(rows, "v_swap_b32", Unit::vector, &execute_swap);
+  add_row(rows, "v_pk_mov_b32", Unit::vector, &execute_packed_move);
 }
 
 }  // namespace gfx942sim

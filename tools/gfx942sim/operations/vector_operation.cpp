@@ -84,7 +84,8 @@ uint32_t extract(uint32_t word, ByteRange range, bool sign_extend) {
 
 }  // namespace
 
-VectorContext begin_vector(Wave& wave, const Instruction& instruction) {
+VectorContext begin_vector(Wave& wave, const Instruction& instruction, size_t operands) {
+  if (instruction.operands.size() < operands) wave.fail(-1, "has fewer operands than the simulator expects");
   VectorContext context;
   context.lanes = wave.exec();
   if (instruction.dpp.kind != DppKind::none) set_up_dpp(context, instruction.dpp, wave.exec());
@@ -172,6 +173,129 @@ double modify_result(const Instruction& instruction, double value) {
   // DX10_CLAMP, which every HIP kernel sets, makes NaN zero.
   if (instruction.clamp) value = value > 0 ? std::min(value, 1.0) : 0;
   return value;
+}
+
+// Whether mul:2, mul:4 and div:2 have an effect: gfx942 ignores them in IEEE mode and if results may be denormal (ISA
+// guide, output modifiers; LLVM D30209). Code that has one wants it, so that this is a fault.
+template <class T>
+void require_output_scale(const Wave& wave) {
+  if (wave.mode.ieee() || !flushes_denormals<T>(wave))
+    wave.fail(-1, "scales its result (mul or div), which gfx942 ignores in IEEE mode and with denormal results");
+}
+
+template <class T>
+void load_source(Wave& wave, const Instruction& instruction, VectorContext& context, const Operand& operand, int source,
+                 bool copies, LaneValues<T>& out, bool copies_upper) {
+  if constexpr (std::is_same_v<T, LaneFlag>) {
+    const uint64_t mask = wave.read_mask(operand, context.lanes);
+    for (int lane = 0; lane < wave_size; ++lane) out[lane].set = mask >> lane & 1;
+    return;
+  } else if constexpr (sizeof(T) == 8) {
+    LaneWords low, high;
+    load_words(wave, instruction, context, operand, source, 0, false, copies, low);
+    load_words(wave, instruction, context, operand, source, 1, false, copies || copies_upper, high);
+    for (int lane = 0; lane < wave_size; ++lane)
+      out[lane] = std::bit_cast<T>(uint64_t{low[lane]} | uint64_t{high[lane]} << 32);
+  } else {
+    LaneWords words;
+    load_words(wave, instruction, context, operand, source, 0, sizeof(T) == 2, copies, words);
+    for (int lane = 0; lane < wave_size; ++lane) {
+      if constexpr (sizeof(T) == 2)
+        out[lane] = std::bit_cast<T>(static_cast<uint16_t>(words[lane]));
+      else
+        out[lane] = std::bit_cast<T>(words[lane]);
+    }
+  }
+  if constexpr (is_float_type<T>) {
+    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+    if (operand.absolute || operand.negate) {
+      auto bits = std::bit_cast<LaneValues<Bits>>(out);
+      set_signs(operand, bits);
+      out = std::bit_cast<LaneValues<T>>(bits);
+    }
+    if (flushes_denormals<T>(wave))
+      for (T& value : out) value = flush_denormal(value);
+  }
+}
+
+template <class T>
+void store_result(Wave& wave, const Instruction& instruction, const VectorContext& context, LaneValues<T>& values,
+                  bool preserves_high, bool is_clamped) {
+  const Operand& destination = instruction.operands[0];
+  if constexpr (std::is_same_v<T, LaneFlag>) {
+    uint64_t mask = 0;
+    for (int lane = 0; lane < wave_size; ++lane) mask |= uint64_t{values[lane].set} << lane;
+    wave.write_uniform_pair(destination, mask & context.lanes);
+    return;
+  } else {
+    if constexpr (is_float_type<T>) {
+      if (instruction.output_scale != 1) require_output_scale<T>(wave);
+      if (instruction.clamp || instruction.output_scale != 1)
+        for (T& value : values) value = static_cast<T>(modify_result(instruction, static_cast<double>(value)));
+      if (flushes_denormals<T>(wave))
+        for (T& value : values) value = flush_denormal(value);
+    } else if (instruction.clamp && !is_clamped) {
+      wave.fail(-1, "clamps an integer, which is not known to the simulator");
+    }
+    LaneWords words;
+    if constexpr (sizeof(T) == 8) {
+      for (int lane = 0; lane < wave_size; ++lane)
+        words[lane] = static_cast<uint32_t>(std::bit_cast<uint64_t>(values[lane]));
+      store_words(wave, instruction, context, destination, 0, words);
+      for (int lane = 0; lane < wave_size; ++lane)
+        words[lane] = static_cast<uint32_t>(std::bit_cast<uint64_t>(values[lane]) >> 32);
+      store_words(wave, instruction, context, destination, 1, words);
+    } else if constexpr (sizeof(T) == 4) {
+      for (int lane = 0; lane < wave_size; ++lane) words[lane] = std::bit_cast<uint32_t>(values[lane]);
+      store_words(wave, instruction, context, destination, 0, words);
+    } else {
+      for (int lane = 0; lane < wave_size; ++lane) words[lane] = std::bit_cast<uint16_t>(values[lane]);
+      store_halves(wave, instruction, context, destination, words, preserves_high);
+    }
+  }
+}
+
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<LaneFlag>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<uint16_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<int16_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<f16>&, bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<uint32_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<int32_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<float>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<uint64_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<int64_t>&,
+                          bool);
+template void load_source(Wave&, const Instruction&, VectorContext&, const Operand&, int, bool, LaneValues<double>&,
+                          bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<LaneFlag>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<uint16_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<int16_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<f16>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<uint32_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<int32_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<float>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<uint64_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<int64_t>&, bool, bool);
+template void store_result(Wave&, const Instruction&, const VectorContext&, LaneValues<double>&, bool, bool);
+
+void mark_results(Wave& wave, const Instruction& instruction, const VectorContext& context,
+                  const VectorTraits& traits) {
+  if (!context.unwritten) return;
+  const LaneBits lanes = context.unwritten & context.lanes;
+  if (traits.copies)
+    for (int word = 0; word < instruction.operands[0].registers; ++word)
+      wave.mark_unwritten(instruction.operands[0], word, lanes);
+  if (traits.carries_upward) {
+    wave.mark_unwritten(instruction.operands[0], 1, lanes);
+    wave.mark_unwritten_pair(instruction.operands[1]);
+  }
 }
 
 }  // namespace gfx942sim

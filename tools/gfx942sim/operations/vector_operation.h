@@ -108,7 +108,8 @@ struct VectorContext {
   std::array<int8_t, wave_size> dpp_source;  // the lane that each lane reads, or -1
 };
 
-VectorContext begin_vector(Wave& wave, const Instruction& instruction);
+// A fault if the instruction has fewer operands than `operands`.
+VectorContext begin_vector(Wave& wave, const Instruction& instruction, size_t operands = 0);
 
 // The raw words of a source in all lanes, DPP, SDWA and op_sel applied. `source` counts from 0. For 16-bit types the
 // value stands in the low half. With `copies`, lanes that were never written are noted instead of being a fault.
@@ -145,14 +146,6 @@ bool flushes_denormals(const Wave& wave) {
     return false;
 }
 
-// Whether mul:2, mul:4 and div:2 have an effect: gfx942 ignores them in IEEE mode and if results may be denormal (ISA
-// guide, output modifiers; LLVM D30209). Code that has one wants it, so that this is a fault.
-template <class T>
-void require_output_scale(const Wave& wave) {
-  if (wave.mode.ieee() || !flushes_denormals<T>(wave))
-    wave.fail(-1, "scales its result (mul or div), which gfx942 ignores in IEEE mode and with denormal results");
-}
-
 template <class T>
 using LaneValues = std::array<T, wave_size>;
 
@@ -166,77 +159,15 @@ void set_signs(const Operand& operand, LaneValues<Bits>& values) {
     for (Bits& value : values) value = static_cast<Bits>(value ^ sign);
 }
 
+// The values of a source in all lanes. Defined for each of the types once: within every operation they would be most of
+// its code.
 template <class T>
 void load_source(Wave& wave, const Instruction& instruction, VectorContext& context, const Operand& operand, int source,
-                 bool copies, LaneValues<T>& out, bool copies_upper = false) {
-  if constexpr (std::is_same_v<T, LaneFlag>) {
-    const uint64_t mask = wave.read_mask(operand, context.lanes);
-    for (int lane = 0; lane < wave_size; ++lane) out[lane].set = mask >> lane & 1;
-    return;
-  } else if constexpr (sizeof(T) == 8) {
-    LaneWords low, high;
-    load_words(wave, instruction, context, operand, source, 0, false, copies, low);
-    load_words(wave, instruction, context, operand, source, 1, false, copies || copies_upper, high);
-    for (int lane = 0; lane < wave_size; ++lane)
-      out[lane] = std::bit_cast<T>(uint64_t{low[lane]} | uint64_t{high[lane]} << 32);
-  } else {
-    LaneWords words;
-    load_words(wave, instruction, context, operand, source, 0, sizeof(T) == 2, copies, words);
-    for (int lane = 0; lane < wave_size; ++lane) {
-      if constexpr (sizeof(T) == 2)
-        out[lane] = std::bit_cast<T>(static_cast<uint16_t>(words[lane]));
-      else
-        out[lane] = std::bit_cast<T>(words[lane]);
-    }
-  }
-  if constexpr (is_float_type<T>) {
-    using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
-    if (operand.absolute || operand.negate) {
-      auto bits = std::bit_cast<LaneValues<Bits>>(out);
-      set_signs(operand, bits);
-      out = std::bit_cast<LaneValues<T>>(bits);
-    }
-    if (flushes_denormals<T>(wave))
-      for (T& value : out) value = flush_denormal(value);
-  }
-}
+                 bool copies, LaneValues<T>& out, bool copies_upper = false);
 
 template <class T>
 void store_result(Wave& wave, const Instruction& instruction, const VectorContext& context, LaneValues<T>& values,
-                  bool preserves_high, bool is_clamped = false) {
-  const Operand& destination = instruction.operands[0];
-  if constexpr (std::is_same_v<T, LaneFlag>) {
-    uint64_t mask = 0;
-    for (int lane = 0; lane < wave_size; ++lane) mask |= uint64_t{values[lane].set} << lane;
-    wave.write_uniform_pair(destination, mask & context.lanes);
-    return;
-  } else {
-    if constexpr (is_float_type<T>) {
-      if (instruction.output_scale != 1) require_output_scale<T>(wave);
-      if (instruction.clamp || instruction.output_scale != 1)
-        for (T& value : values) value = static_cast<T>(modify_result(instruction, static_cast<double>(value)));
-      if (flushes_denormals<T>(wave))
-        for (T& value : values) value = flush_denormal(value);
-    } else if (instruction.clamp && !is_clamped) {
-      wave.fail(-1, "clamps an integer, which is not known to the simulator");
-    }
-    LaneWords words;
-    if constexpr (sizeof(T) == 8) {
-      for (int lane = 0; lane < wave_size; ++lane)
-        words[lane] = static_cast<uint32_t>(std::bit_cast<uint64_t>(values[lane]));
-      store_words(wave, instruction, context, destination, 0, words);
-      for (int lane = 0; lane < wave_size; ++lane)
-        words[lane] = static_cast<uint32_t>(std::bit_cast<uint64_t>(values[lane]) >> 32);
-      store_words(wave, instruction, context, destination, 1, words);
-    } else if constexpr (sizeof(T) == 4) {
-      for (int lane = 0; lane < wave_size; ++lane) words[lane] = std::bit_cast<uint32_t>(values[lane]);
-      store_words(wave, instruction, context, destination, 0, words);
-    } else {
-      for (int lane = 0; lane < wave_size; ++lane) words[lane] = std::bit_cast<uint16_t>(values[lane]);
-      store_halves(wave, instruction, context, destination, words, preserves_high);
-    }
-  }
-}
+                  bool preserves_high, bool is_clamped = false);
 
 struct VectorTraits {
   bool accumulates = false;     // the last argument is the destination's value before
@@ -247,6 +178,9 @@ struct VectorTraits {
   bool carries_upward = false;
 };
 
+// Marks results of sources that were never written.
+void mark_results(Wave& wave, const Instruction& instruction, const VectorContext& context, const VectorTraits& traits);
+
 template <class F, VectorTraits traits>
 void execute_vector(Wave& wave, const Instruction& instruction) {
   using Call = Signature<F>;
@@ -254,9 +188,7 @@ void execute_vector(Wave& wave, const Instruction& instruction) {
   using Flagged = FlaggedTraits<Result>;
   constexpr size_t destinations = Flagged::has_flag ? 2 : 1;
   constexpr size_t operand_count = destinations + Call::count - (traits.accumulates ? 1 : 0);
-  if (instruction.operands.size() < operand_count) wave.fail(-1, "has fewer operands than the simulator expects");
-
-  VectorContext context = begin_vector(wave, instruction);
+  VectorContext context = begin_vector(wave, instruction, operand_count);
   LaneValues<typename Flagged::Value> values;
   uint64_t flags = 0;
   [&]<size_t... source>(std::index_sequence<source...>) {
@@ -280,34 +212,30 @@ void execute_vector(Wave& wave, const Instruction& instruction) {
   }(std::make_index_sequence<Call::count>());
   store_result(wave, instruction, context, values, traits.preserves_high, Flagged::is_exact);
   if constexpr (Flagged::has_flag) wave.write_uniform_pair(instruction.operands[1], flags & context.lanes);
-  if constexpr (traits.copies) {
-    if (context.unwritten)
-      for (int word = 0; word < instruction.operands[0].registers; ++word)
-        wave.mark_unwritten(instruction.operands[0], word, context.unwritten & context.lanes);
-  }
-  if constexpr (traits.carries_upward) {
-    if (context.unwritten) {
-      wave.mark_unwritten(instruction.operands[0], 1, context.unwritten & context.lanes);
-      wave.mark_unwritten_pair(instruction.operands[1]);
-    }
-  }
+  if constexpr (traits.copies || traits.carries_upward) mark_results(wave, instruction, context, traits);
 }
 
 template <class F>
-std::vector<Type> vector_types() {
+void add_vector_row(Operations& rows, std::string name, Unit unit, void (*execute)(Wave&, const Instruction&),
+                    int cycles) {
   using Call = Signature<F>;
   using Flagged = FlaggedTraits<typename Call::Result>;
-  std::vector<Type> types = {type_of<typename Flagged::Value>()};
-  if (Flagged::has_flag) types.push_back(Type::lane_mask);
   [&]<size_t... i>(std::index_sequence<i...>) {
-    (types.push_back(type_of<std::tuple_element_t<i, typename Call::Arguments>>()), ...);
+    if constexpr (Flagged::has_flag)
+      add_row(rows, std::move(name), unit, execute,
+              {type_of<typename Flagged::Value>(), Type::lane_mask,
+               type_of<std::tuple_element_t<i, typename Call::Arguments>>()...},
+              cycles);
+    else
+      add_row(rows, std::move(name), unit, execute,
+              {type_of<typename Flagged::Value>(), type_of<std::tuple_element_t<i, typename Call::Arguments>>()...},
+              cycles);
   }(std::make_index_sequence<Call::count>());
-  return types;
 }
 
 template <VectorTraits traits = VectorTraits{}, class F>
 void add_vector(Operations& rows, std::string name, F, int cycles = 4) {
-  rows.push_back({std::move(name), Unit::vector, &execute_vector<F, traits>, vector_types<F>(), cycles});
+  add_vector_row<F>(rows, std::move(name), Unit::vector, &execute_vector<F, traits>, cycles);
 }
 
 inline constexpr VectorTraits accumulating{.accumulates = true};
@@ -317,7 +245,7 @@ inline constexpr VectorTraits preserving_high{.preserves_high = true};
 // Transcendental functions run at a quarter of the rate.
 template <class F>
 void add_transcendental(Operations& rows, std::string name, F) {
-  rows.push_back({std::move(name), Unit::transcendental, &execute_vector<F, VectorTraits{}>, vector_types<F>(), 16});
+  add_vector_row<F>(rows, std::move(name), Unit::transcendental, &execute_vector<F, VectorTraits{}>, 16);
 }
 
 }  // namespace gfx942sim

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "onnxc_run/reports/json.h"
 #include "support/count_text.h"
 #include "support/text.h"
 

@@ -1,13 +1,13 @@
 // Compares a result with what was expected.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/tensor.h"
 #include "onnxc_run/options.h"
-#include "onnxc_run/reports/json.h"
 
 namespace onnxc {
 
@@ -42,6 +42,6 @@ Tolerance tolerance_for(const ToleranceOptions& options, const std::string& name
 // "output 'y': equal (largest difference 1.2e-07, 4e-07 of the largest magnitude 0.3)"
 // "output 'y': 12 of 400 elements differ; worst at [0, 3]: 1.5, expected 1.25 (largest difference ...)"
 std::string describe(const std::string& what, const Comparison& comparison);
-Json to_json(const std::string& name, const Comparison& comparison);
+nlohmann::ordered_json to_json(const std::string& name, const Comparison& comparison);
 
 }  // namespace onnxc

@@ -1,6 +1,6 @@
 #include "onnxc_run/reports/results.h"
 
-#include "onnxc_run/reports/compare.h"
+#include "onnxc_run/reports/json.h"
 #include "support/count_text.h"
 #include "support/text.h"
 
@@ -13,8 +13,7 @@ void Results::compare(const std::string& output, const Tensor& actual, const Ten
   ++compared_;
   different_ += comparison.equal ? 0 : 1;
   if (options_.json) {
-    rows_.push_back(to_json(output, comparison));
-    if (!set.empty()) rows_.back()["set"] = set;
+    rows_.push_back({output, set, std::move(comparison)});
     return;
   }
   std::string what = (set.empty() ? "" : printable(set) + ": ") + "output " + quote(output);
@@ -24,7 +23,12 @@ void Results::compare(const std::string& output, const Tensor& actual, const Ten
 bool Results::report() const {
   bool passed = different_ == 0;
   if (options_.json) {
-    fmt::print("{}\n", json_text(Json{{"passed", passed}, {"outputs", rows_}}));
+    Json outputs = Json::array();
+    for (const Row& row : rows_) {
+      outputs.push_back(to_json(row.output, row.comparison));
+      if (!row.set.empty()) outputs.back()["set"] = row.set;
+    }
+    fmt::print("{}\n", json_text(Json{{"passed", passed}, {"outputs", outputs}}));
   } else if (passed) {
     fmt::print("PASSED: {} output{} equal\n", compared_, compared_ == 1 ? "" : "s");
   } else {

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/tensor.h"
 #include "onnxc_run/options.h"
-#include "onnxc_run/reports/json.h"
+#include "onnxc_run/reports/compare.h"
 
 namespace onnxc {
 
@@ -22,7 +23,11 @@ class Results {
  private:
   const RunOptions& options_;
   int compared_ = 0, different_ = 0;
-  Json rows_ = Json::array();
+  struct Row {
+    std::string output, set;
+    Comparison comparison;
+  };
+  std::vector<Row> rows_;  // for JSON
 };
 
 }  // namespace onnxc

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "onnxc_run/reports/json.h"
 #include "support/count_text.h"
 #include "support/text.h"
 

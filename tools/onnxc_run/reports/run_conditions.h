@@ -2,10 +2,10 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "onnxc_run/reports/json.h"
 #include "onnxc_run/session.h"
 
 namespace onnxc {
@@ -25,8 +25,8 @@ struct RunConditions {
 RunConditions conditions_of(const Session& session, const std::vector<Tensor>& inputs);
 
 // Adds the fields "inputs", "threads" and "precision".
-void add_conditions(Json& json, const RunConditions& conditions);
+void add_conditions(nlohmann::ordered_json& json, const RunConditions& conditions);
 // Reads them; Json::exception if they are missing.
-RunConditions read_conditions(const Json& json);
+RunConditions read_conditions(const nlohmann::ordered_json& json);
 
 }  // namespace onnxc

@@ -86,7 +86,8 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
       static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps());
   const double memory = element * (inputs + outputs + weights) / memory_rate;
   if (memory * clock > cycles) return {1e6 * memory, cycles, GpuBound::memory};
-  const GpuBound products_bound = kernels::on_vector_unit(plan.products, gpu) ? GpuBound::vector_unit : GpuBound::matrix_unit;
+  const GpuBound products_bound =
+      kernels::on_vector_unit(plan.products, gpu) ? GpuBound::vector_unit : GpuBound::matrix_unit;
   const GpuBound bound = steps * step < tile_overhead_cycles ? GpuBound::latency
                          : step == products                  ? products_bound
                          : step == cache                     ? GpuBound::cache

@@ -157,7 +157,7 @@ def test_gate_finds_faults(tmp_path: Path) -> None:
 
 def test_gate_finds_faults_of_products() -> None:
     plan = "GemmPlan{..., Products::float16, {64, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
-    step = ("cp.async.ca.shared.global [%r1], [%rd1], 16, %r2", "cp.async.wait_group 2", "bar.sync\t0")
+    step: tuple[str, ...] = ("cp.async.ca.shared.global [%r1], [%rd1], 16, %r2", "cp.async.wait_group 2", "bar.sync\t0")
     step += ("ldmatrix.sync.aligned",) * 3 + ("mma.sync.aligned",) * 8
     good = Kernel("kernel0", 64, 12288, 0, 0, 8, step)
     assert not product_faults(good, plan)

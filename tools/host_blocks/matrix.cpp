@@ -100,6 +100,7 @@ float add_group(MatrixArithmetic arithmetic, const Term* terms, int count) {
   int64_t sum = 0;
   for (int i = 0; i < count; ++i) {
     const Term& term = terms[i];
+    if (term.significand == 0) continue;  // its exponent may be above the largest
     const int shift = arithmetic.fraction_bits - term.bits + term.exponent - largest;
     const int64_t magnitude = std::abs(term.significand);
     const int64_t kept = shift >= 0 ? magnitude << shift : shift > -63 ? magnitude >> -shift : 0;

@@ -19,7 +19,7 @@ using kernels::Products;
 
 std::string plan_text(const FlashAttentionPlan& plan) {
   return fmt::format("FlashAttentionPlan{{{}, {}, Products::{}, {}}}", plan.depth, plan.columns, name(plan.products),
-                     plan.scores_change_lanes);
+                     plan.reads_scores);
 }
 
 // The axes of an operand; the batch and the groups may be missing.
@@ -37,8 +37,8 @@ std::string view(const KernelText& text, BufferId id, const OperandAxes& axes) {
 class AttentionSpec : public HipKernelSpec {
  public:
   AttentionSpec(const GemmOperation& scores, const GemmOperation& product, KernelOperands operands,
-                const FlashAttentionPlan& plan, const std::optional<Expected>& expected)
-      : scores_(scores), product_(product), operands_(std::move(operands)), plan_(plan), expected_(expected) {}
+                const FlashAttentionPlan& plan, const KernelFigures& figures)
+      : scores_(scores), product_(product), operands_(std::move(operands)), plan_(plan), figures_(figures) {}
 
   std::string describe() const override {
     return fmt::format("attention {}->{}->{} {}", plan_.depth, keys(), plan_.columns, name(plan_.products));
@@ -70,7 +70,7 @@ class AttentionSpec : public HipKernelSpec {
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(product_, rank); }
   std::vector<std::string> inner_coordinates(size_t rank) const override { return gemm_coordinates(scores_, rank); }
 
-  KernelFigures figures() const override { return {plan_.lds_bytes(), plan_.waves(), expected_}; }
+  KernelFigures figures() const override { return figures_; }
 
   bool wants_registers() const override { return true; }
 
@@ -81,7 +81,7 @@ class AttentionSpec : public HipKernelSpec {
   GemmOperation scores_, product_;
   KernelOperands operands_;
   FlashAttentionPlan plan_;
-  std::optional<Expected> expected_;
+  KernelFigures figures_;
 };
 
 // A batch of matrices, the right ones made at run time.
@@ -152,7 +152,7 @@ std::optional<KernelCall> attention_call(const Program& program, const TypedCall
   const FlashAttentionPlan plan{.depth = first.plan.shape.group_input_channels(),
                                 .columns = second.plan.shape.group_output_channels(),
                                 .products = first.plan.products,
-                                .scores_change_lanes = reads_scores(program, scores.epilogue)};
+                                .reads_scores = reads_scores(program, scores.epilogue)};
   if (second.plan.products != plan.products || !plan.fits(gpu)) return std::nullopt;
   const GemmSizes usual = first.sizes(program);
   const kernels::FlashAttentionSizes sizes{usual.sizes.batch, first.plan.shape.groups, usual.sizes.input.w, keys};
@@ -163,9 +163,9 @@ std::optional<KernelCall> attention_call(const Program& program, const TypedCall
   KernelCall call = joined(scores, product);
   const KernelOperands left = of_scores.spec.operands(), right = of_product.spec.operands();
   KernelOperands operands{{left.inputs[0], left.inputs[1], right.inputs[1]}, right.output};
-  call.spec = std::make_shared<AttentionSpec>(
-      first, second, std::move(operands), plan,
-      usual.are_known ? std::optional(Expected{estimate.microseconds, describe(estimate.bound)}) : std::nullopt);
+  KernelFigures figures{plan.lds_bytes(gpu), plan.waves(gpu)};
+  if (usual.are_known) figures.expected = Expected{estimate.microseconds, describe(estimate.bound)};
+  call.spec = std::make_shared<AttentionSpec>(first, second, std::move(operands), plan, figures);
   return call;
 }
 

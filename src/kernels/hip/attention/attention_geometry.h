@@ -10,7 +10,7 @@ struct FlashAttentionPlan {
   int64_t depth;    // of a query and a key
   int64_t columns;  // of a value
   Products products = Products::float32;
-  bool scores_change_lanes = false;  // what is added to the scores is read with a key a lane (attention.h)
+  bool reads_scores = false;  // something is read for each score, such as a bias
 
   constexpr bool operator==(const FlashAttentionPlan&) const = default;
 
@@ -26,10 +26,18 @@ struct FlashAttentionPlan {
   constexpr int64_t value_row_bytes() const { return tile * element_bytes() + 16; }
   constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
   constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
-  // Each wavefront has rows of 16 queries.
+  // Whether a GPU makes the products by attention_mma.h; else by attention_mfma.h.
+  static constexpr bool has_mma(const GpuMachine& gpu) { return gpu.matrix_unit == machine::MatrixUnit::mma; }
+  // MFMA's lanes read with a key each what is added to the scores, and exchange the results: each wavefront has rows of
+  // 16 queries.
+  constexpr bool scores_change_lanes(const GpuMachine& gpu) const { return reads_scores && !has_mma(gpu); }
   static constexpr int64_t score_row_floats = tile + 4;
-  constexpr int64_t score_floats() const { return scores_change_lanes ? tile / 2 * score_row_floats : 1; }
-  constexpr int64_t lds_bytes() const { return key_bytes() + value_bytes() + 4 * score_floats() * 4; }
+  constexpr int64_t score_floats(const GpuMachine& gpu) const {
+    return scores_change_lanes(gpu) ? tile / 2 * score_row_floats : 1;
+  }
+  constexpr int64_t lds_bytes(const GpuMachine& gpu) const {
+    return key_bytes() + value_bytes() + 4 * score_floats(gpu) * 4;
+  }
 
   constexpr int64_t padded_depth() const { return depth_pairs() * 2 * chunk_elements(); }
 
@@ -38,20 +46,31 @@ struct FlashAttentionPlan {
     const int64_t key_chunks = depth_pairs() * 2 * tile, value_chunks = round_up(columns, 8) * tile / chunk_elements();
     return (divide_up(key_chunks, nest_threads) + divide_up(value_chunks, nest_threads)) * chunk_elements();
   }
-  // Registers: for queries, sums, prefetched data and its addresses, and others as counted. Scores that change lanes
-  // also need registers for the addresses of their biases.
-  constexpr int64_t registers() const {
-    return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + (scores_change_lanes ? 144 : 88);
+  // Columns that are computed.
+  constexpr int64_t padded_columns(const GpuMachine& gpu) const { return round_up(columns, has_mma(gpu) ? 16 : tile); }
+
+  // Registers: for queries, sums, prefetched data and its addresses, and others as counted; more for the addresses of
+  // what is read for each score. NVIDIA's matrix unit has other lanes, but as many registers of each kind.
+  constexpr int64_t registers(const GpuMachine& gpu) const {
+    const int64_t of_biases = has_mma(gpu) ? 8 : 56;
+    return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + 88 + (reads_scores ? of_biases : 0);
   }
-  // The compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES).
-  static constexpr int64_t waves() { return 2; }
+  // Of a SIMD unit. MFMA's compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES), ptxas for two blocks of a unit if
+  // they suffice for registers() without spills, else for one.
+  constexpr int64_t waves(const GpuMachine& gpu) const {
+    constexpr int64_t most_of_two_blocks = 172;
+    return has_mma(gpu) && registers(gpu) <= most_of_two_blocks ? 2 * block_waves(gpu) : 2;
+  }
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
-    return smaller(waves(), machine::blocks_by_lds(gpu, lds_bytes()));
+    return smaller(waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, lds_bytes(gpu)));
+  }
+  // The matrix unit multiplies operands as they are stored, or in xf32 rounded.
+  constexpr bool is_made_at_once(const GpuMachine& gpu) const {
+    return is_half(products) || products == (has_mma(gpu) ? Products::xf32 : Products::float32);
   }
   constexpr bool fits(const GpuMachine& gpu) const {
-    const bool is_made_at_once = products == Products::float32 || is_half(products);
-    return is_made_at_once && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
-           registers() <= 256 && machine::blocks_by_lds(gpu, lds_bytes()) >= 2;
+    return is_made_at_once(gpu) && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
+           registers(gpu) <= 256 && machine::blocks_by_lds(gpu, lds_bytes(gpu)) >= 2;
   }
 };
 

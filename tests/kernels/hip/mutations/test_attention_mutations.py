@@ -11,12 +11,12 @@ from tests.kernels.hip.mutations.broken_kernels import (
     Network,
 )
 
-ATTENTION = "attention/attention.h"
+OPERANDS, WAVE = "attention/attention_operands.h", "attention/attention_mfma.h"
 
 MUTATIONS = [
     Mutation(
         "barrier before the stores dropped",
-        [Change("      barrier();  // the products of the keys before are done with LDS\n", "", ATTENTION)],
+        [Change("      barrier();  // the products of the keys before are done with LDS\n", "", OPERANDS)],
         "without a barrier",
     ),
     Mutation(
@@ -25,19 +25,19 @@ MUTATIONS = [
             Change(
                 "      store_to_lds(keys - first);\n      barrier();\n",
                 "      store_to_lds(keys - first);\n",
-                ATTENTION,
+                OPERANDS,
             )
         ],
         "which was never written",
     ),
     Mutation(
         "columns of padding never written",
-        [Change("i < column_tiles * tile * words;", "i < columns * words;", ATTENTION)],
+        [Change("i < column_tiles * tile * words;", "i < columns * words;", OPERANDS)],
         "which was never written",
     ),
     Mutation(
         "chunks of a key in another order",
-        [Change("lds_place(lane_, i % 2 * 2 + half_)", "lds_place(lane_, i % 2 * 2 + 1 - half_)", ATTENTION)],
+        [Change("lds_place(lane_, i % 2 * 2 + half_)", "lds_place(lane_, i % 2 * 2 + 1 - half_)", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
@@ -46,49 +46,49 @@ MUTATIONS = [
             Change(
                 "(quad / chunk_elements * 2 + half_) * chunk_bytes",
                 "(quad / chunk_elements * 2) * chunk_bytes",
-                ATTENTION,
+                WAVE,
             )
         ],
         WRONG_RESULT,
     ),
     Mutation(
         "keys behind the last counted",
-        [Change("row_of(r) < rest ? scores[r] : -__builtin_inff()", "scores[r]", ATTENTION)],
+        [Change("row_of(r) < rest ? scores[r] : -__builtin_inff()", "scores[r]", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
         "halves of a wavefront with a largest score each",
-        [Change("__builtin_fmaxf(largest, exchange<32, false>(largest))", "largest", ATTENTION)],
+        [Change("__builtin_fmaxf(largest, exchange<32, false>(largest))", "largest", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
         "results not scaled when the largest score grows",
-        [Change("sums_[i] *= factor;", "sums_[i] *= 1.0f;", ATTENTION)],
+        [Change("sums_[i] *= factor;", "sums_[i] *= 1.0f;", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
         "sum of exponentials not scaled when the largest score grows",
-        [Change("total_ * factor + total;", "total_ + total;", ATTENTION)],
+        [Change("total_ * factor + total;", "total_ + total;", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
         "scores back in the lanes of other queries",
-        [Change("if (lane_ / 16 == part)", "if (lane_ / 16 != part)", ATTENTION)],
+        [Change("if (lane_ / 16 == part)", "if (lane_ / 16 != part)", WAVE)],
         WRONG_RESULT,
     ),
     Mutation(
         "bias read behind the last query",
-        [Change("smaller(query, last_query_)", "query", ATTENTION)],
+        [Change("smaller(query, last_query_)", "query", WAVE)],
         "past the end of a device allocation",
     ),
     Mutation(
         "keys loaded behind the last",
-        [Change("at.row < rest ? at.row *", "at.row < tile ? at.row *", ATTENTION)],
+        [Change("at.row < rest ? at.row *", "at.row < tile ? at.row *", OPERANDS)],
         "past the end of a device allocation",
     ),
     Mutation(
         "results stored behind the last query",
-        [Change("    if (query > last_query_) return;\n", "", ATTENTION)],
+        [Change("    if (query > last_query_) return;\n", "", WAVE)],
         "without a release and an acquire",
     ),
 ]

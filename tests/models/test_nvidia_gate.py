@@ -2,16 +2,21 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 from models.export import export
 from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
+from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Dims
+from tests.codegen.hip.test_attention import Sizes, attention_model
 from tests.models import ptx
 from tests.models.argument_layouts import host_layouts
 from tests.models.ptx import Kernel
-from tests.models.test_gpu import ALWAYS, Planned, arguments_type, planned, plans
+from tests.models.test_gpu import ALWAYS, Planned, arguments_type, attentions, planned, plans
 
 # The bytes of a block that does not ask for more at its launch, and the registers of a thread.
 MOST_SHARED, MOST_REGISTERS = 48 * 1024, 255
@@ -80,14 +85,39 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
     return found
 
 
+def attention_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Products and reads of matrices stand only in the loop over the keys; chunks are read from shared memory in no
+    other way."""
+    depth, columns = map(int, re.findall(r"Plan\{(\d+), (\d+)", plan)[0])
+    # A product of 16 queries takes two chunks of 8 keys, then of 8 columns; a read brings those of 16.
+    elements = 8 if "Products::xf32" in plan else 16
+    depths, column_pairs, keys = -(-depth // elements), -(-columns // 16), 32
+    reads = depths * keys // 16 + column_pairs * keys // elements
+
+    def count(mnemonic: str) -> int:
+        return sum(text.startswith(mnemonic) for text in kernel.code)
+
+    found = []
+    if count("mma.sync") != 2 * reads:
+        found.append(f"{count('mma.sync')} products on the matrix unit, {2 * reads} expected in a step")
+    if count("ldmatrix") != reads or count("ld.shared"):
+        found.append(f"{count('ldmatrix')} reads of matrices, {reads} expected, and {count('ld.shared')} others")
+    return found
+
+
 def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None:
+    check_model(export(row).model, architecture, folder, *options)
+
+
+def check_model(model: Path, architecture: str, folder: Path, *options: str) -> None:
     source = folder / "model.cpp"
     gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3")
-    onnxc_commands.compile_model(export(row).model, source, *gpu, "--emit", "source", *options)
+    onnxc_commands.compile_model(model, source, *gpu, "--emit", "source", *options)
     device_source = Path(f"{source}.device.hip")
     kernels = ptx.kernels(ptx.compile_source(device_source, folder / "model.ptx"), architecture)
     assert kernels
     counted_on, products = planned(device_source.read_text()), plans(device_source.read_text())
+    fused = attentions(device_source.read_text())
     structures = sorted({arguments_type(kernel.name) for kernel in kernels})
     packed = host_layouts(source.read_text(), structures)
     problems = []
@@ -100,6 +130,8 @@ def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None
             wrong += planning_faults(kernel, counted_on[kernel.name])
         if kernel.name in products:
             wrong += product_faults(kernel, products[kernel.name])
+        if kernel.name in fused:
+            wrong += attention_faults(kernel, fused[kernel.name])
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
     assert not problems, "\n".join(problems)
 
@@ -115,6 +147,31 @@ def test_gate(row: ModelRow, architecture: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_gate_of_other_products(name: str, kind: str, tmp_path: Path) -> None:
     check(ROWS[name], "sm_80", tmp_path, "--fp32", kind)
+
+
+# Depths and columns around those for which a block, or two, have the registers.
+HEADS = [(8, 8), (32, 32), (40, 40), (64, 64), (64, 128)]
+HALF_HEADS = [*HEADS, (80, 80), (128, 64), (127, 127), (128, 128)]
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(
+    ("dtype", "heads"),
+    [
+        pytest.param(FLOAT16, [(64, 64), (128, 128)], id="float16"),
+        pytest.param(FLOAT16, HALF_HEADS, id="float16-all", marks=pytest.mark.slow),
+        pytest.param(BFLOAT16, HALF_HEADS, id="bfloat16-all", marks=pytest.mark.slow),
+        pytest.param(np.float32, HEADS, id="xf32-all", marks=pytest.mark.slow),
+    ],
+)
+def test_gate_of_attention(dtype: Any, heads: list[tuple[int, int]], tmp_path: Path) -> None:
+    """With and without biases, whose addresses take registers."""
+    biases: tuple[tuple[Dims, ...], ...] = ((), ((1, 2, 35, 40), (1, 1, 35, 40)))
+    cases = [Sizes(1, 2, 35, 40, *head, masks) for masks in biases for head in heads]
+    onnx.save(attention_model(cases, dtype), tmp_path / "model.onnx")
+    check_model(tmp_path / "model.onnx", "sm_80", tmp_path, "--fp32", "xf32")
+    found = attentions((tmp_path / "model.cpp.device.hip").read_text())
+    assert len(found) == len(cases)
 
 
 HALF = "cvt.rn.f16.f32\t%h1, %f1"
@@ -174,6 +231,17 @@ def test_gate_finds_faults_of_products() -> None:
         (*step[2:], *["bar.sync\t0"] * 7),
     ):
         assert product_faults(Kernel(**{**good.__dict__, "code": code}), plan), code
+
+
+def test_gate_finds_faults_of_attention() -> None:
+    plan = "Plan{40, 20, Products::float16, true}"
+    code = ("ldmatrix.sync.aligned",) * 10 + ("mma.sync.aligned",) * 20
+    good = Kernel("kernel0", 64, 12288, 0, 0, 8, code)
+    assert not attention_faults(good, plan)
+    for other in (plan.replace("40", "49"), plan.replace("20", "33"), plan.replace("float16", "xf32")):
+        assert attention_faults(good, other), other
+    for changed in (code[1:], code[:-1], (*code, "ld.shared.v4.u32\t{%r1, %r2, %r3, %r4}, [%r5]")):
+        assert attention_faults(Kernel(**{**good.__dict__, "code": changed}), plan), changed
 
 
 def test_ptxas_is_read(tmp_path: Path) -> None:

@@ -42,10 +42,11 @@ extern "C" void onnxc_host_launch(const char* kernel, uint32_t blocks, uint32_t 
 """
 
 
-def build_kernels(source: Path, gpu: str, output: Path, *, sanitize: bool = False) -> None:
+def build_kernels(source: Path, gpu: str, output: Path, *, sanitize: bool = False, headers: Path | None = None) -> None:
     """Compiles the device source that `onnxc --emit source --gpu-arch GPU` writes. Raises CalledProcessError.
 
     If `sanitize`, accesses are checked, and a process that loads the result needs asan_runtime() in LD_PRELOAD.
+    Headers in the folder `headers` stand in for those of src/.
     """
     table = output.with_suffix(".cpp")
     table.write_text(launch_table(source))
@@ -54,7 +55,7 @@ def build_kernels(source: Path, gpu: str, output: Path, *, sanitize: bool = Fals
         *OPTIONS,
         *(SANITIZERS if sanitize else []),
         f"-DONNXC_GPU={gpu}",
-        *[f"-I{folder}" for folder in (FOLDER, FOLDER / "include", REPOSITORY / "src")],
+        *[f"-I{folder}" for folder in (FOLDER, FOLDER / "include", headers, REPOSITORY / "src") if folder],
         *["-include", str(FOLDER / "intrinsics.h")],
         str(table),
         *[str(FOLDER / name) for name in SOURCES],

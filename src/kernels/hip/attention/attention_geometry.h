@@ -55,8 +55,8 @@ struct FlashAttentionPlan {
     const int64_t of_biases = has_mma(gpu) ? 8 : 56;
     return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + 88 + (reads_scores ? of_biases : 0);
   }
-  // Of a SIMD unit. MFMA's compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES), ptxas for two blocks of a unit if
-  // they suffice for registers() without spills, else for one.
+  // The waves of a SIMD unit. MFMA's compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES), ptxas for two blocks of a
+  // unit if that leaves registers enough, else for one.
   constexpr int64_t waves(const GpuMachine& gpu) const {
     constexpr int64_t most_of_two_blocks = 172;
     return has_mma(gpu) && registers(gpu) <= most_of_two_blocks ? 2 * block_waves(gpu) : 2;

@@ -67,8 +67,9 @@ struct GpuDescription {
 
 // The place of a caller's memory.
 struct GpuPlace {
-  enum class Kind : int32_t { unknown, host, device };
-  Kind kind = Kind::unknown;
+  // Kernels reach memory of `reached`: pinned memory of the host, and what the library does not tell.
+  enum class Kind : int32_t { reached, device, pageable };
+  Kind kind = Kind::reached;
   int32_t device = 0;
 };
 
@@ -103,8 +104,8 @@ struct GpuLibrary {
   GpuResult (*leave)(const CallersDevice& callers);
 
   // Whether a stream is of another device or context, and the place of memory; null if the library does not tell.
-  GpuResult (*is_foreign)(const GpuDevice& device, GpuStream stream, bool& result);
-  GpuResult (*locate)(const void* pointer, GpuPlace& place);
+  bool (*is_foreign)(const GpuDevice& device, GpuStream stream);
+  GpuPlace (*locate)(const void* pointer);
 
   // The driver's words about code that it refuses go to `log`.
   GpuResult (*load_module)(GpuModule* module, const void* code, char* log, size_t log_size);

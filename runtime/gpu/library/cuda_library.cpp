@@ -41,7 +41,6 @@ constinit CudaFunctions cuda = {};
 constexpr int32_t multiprocessors = 16, capability_major = 75, capability_minor = 76;  // CUdevice_attribute
 constexpr int32_t pointer_memory_type = 2, pointer_device = 9;                         // CUpointer_attribute
 constexpr uint32_t memory_of_host = 1;                                                 // CUmemorytype
-constexpr int32_t spoils_no_capture = 2;                                               // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int32_t most_dynamic_shared_bytes = 8;                                       // CUfunction_attribute
 constexpr uint32_t shared_bytes_without_asking = 48 * 1024;
 constexpr int32_t jit_error_log = 5, jit_error_log_size = 6;   // CUjit_option
@@ -131,13 +130,11 @@ GpuResult describe(const GpuDevice& device, GpuDescription& description) {
   return {};
 }
 
-// Our calls do nothing to a capture of another thread's or stream's: without saying so, an allocation of ours would
-// spoil each one that PyTorch has begun.
 GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& has_changed) {
   has_changed = false;
   int32_t result = cuda.get_current_context(&callers.context);
   if (result != 0) return {result, "cuCtxGetCurrent"};
-  callers.capture_mode = spoils_no_capture;
+  callers.capture_mode = gpu_spoils_no_capture;
   result = cuda.exchange_capture_mode(&callers.capture_mode);
   if (result != 0) return {result, "cuThreadExchangeStreamCaptureMode"};
   if (callers.context != device.context) result = cuda.set_current_context(device.context);

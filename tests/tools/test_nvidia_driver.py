@@ -19,7 +19,7 @@ g (float[N, 4, 9, 9] x) => (float[N, 8, 9, 9] y) <float[8, 4, 3, 3] w = {W}> { y
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model for NVIDIA's GPUs alone, and one for the CPU and GPUs of both vendors."""
+    """A model only for NVIDIA's GPUs, and one for the CPU and GPUs of both vendors."""
     folder = tmp_path_factory.mktemp("convolution")
     model = MODEL.replace("{W}", "{" + ", ".join(["1"] * 288) + "}")
     onnx.save(onnx.parser.parse_model(model), folder / "model.onnx")

@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo check test test-all suite suite-peers asan tsan fuzz coverage random bench microbench picture install wheel docs format check-format clean
+.PHONY: help setup setup-test setup-ray setup-bench setup-wheel setup-docs setup-browser build demo check test test-all suite suite-peers asan tsan fuzz coverage random bench microbench gpu-bundle picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -21,6 +21,7 @@ help:
 	@echo 'make random   random networks beyond those of the tests, against onnxruntime (RANDOM_GRAPHS="--first 80 --minutes 60")'
 	@echo 'make bench    speed, memory and error against onnxruntime, OpenVINO and PyTorch (BENCH="--help" lists options)'
 	@echo 'make microbench  each CPU kernel on layers of real networks, on one thread (BENCH="--benchmark_filter=winograd")'
+	@echo 'make gpu-bundle  build/gpu-bundle: all that python -m tools.gpu_check needs on a machine with a GPU (GPU_BUNDLE="--for amd")'
 	@echo 'make picture  draw the README'"'"'s picture again'
 	@echo 'make install  both commands, the header, the runtime and a CMake package, under PREFIX ($(PREFIX))'
 	@echo 'make wheel    dist/onnxc-*.whl, for pip install on any Linux with glibc 2.28 or newer'
@@ -90,6 +91,9 @@ bench: setup-bench build
 
 microbench: setup
 	@scripts/build.sh release microbenchmark && build/bin/microbenchmark $(BENCH)
+
+gpu-bundle: setup-test build
+	@$(ENVIRONMENT) && PYTHONPATH=python $$ONNXC_TEST_VENV/bin/python -m tools.gpu_check bundle $(GPU_BUNDLE)
 
 picture: setup-bench build
 	@$(ENVIRONMENT) && $$ONNXC_TEST_VENV/bin/python -m tools.readme_picture

@@ -28,7 +28,12 @@ class CommandFailure(Exception):
 
 
 # Outputs and working memory begin as NaN, so that what was never written shows.
-ENVIRONMENT = {**os.environ, "ONNXC_POISON": "1", "ONNXC_HIP_LIBRARY": str(SIMULATOR)}
+ENVIRONMENT = {
+    **os.environ,
+    "ONNXC_POISON": "1",
+    "ONNXC_HIP_LIBRARY": str(SIMULATOR),
+    "ONNXC_CUDA_LIBRARY": str(CUDA_STAND_IN),
+}
 
 
 def execute(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -3,8 +3,8 @@
 // it asks for more at its launch, and the system takes 1 KiB of each. Granules are those of CUDA's occupancy
 // calculator.
 //
-// ptxas is told that two blocks share a unit (kernels/hip/nvidia/attributes.h), and gives a product nearly all of the
-// 128 registers that this leaves to a thread. Products a cycle follow from NVIDIA's peak rates, by units and clock.
+// ptxas is told that two blocks of products share a unit, and gives them nearly all of the 128 registers that this
+// leaves to a thread. Products a cycle follow from NVIDIA's peak rates, by units and clock.
 #pragma once
 
 #include "machine/gpu_row.h"

@@ -11,7 +11,7 @@ from tests import onnxc_commands
 from tests.models import ptx
 from tests.models.argument_layouts import host_layouts
 from tests.models.ptx import Kernel
-from tests.models.test_gpu import ALWAYS, Planned, arguments_type, planned
+from tests.models.test_gpu import ALWAYS, Planned, arguments_type, planned, plans
 
 # The bytes of a block that does not ask for more at its launch, and the registers of a thread.
 MOST_SHARED, MOST_REGISTERS = 48 * 1024, 255
@@ -51,6 +51,35 @@ def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
     return found
 
 
+def product_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Products are the matrix unit's but for float32, of whole steps. Operands are copied to shared memory without
+    registers, and read from there as matrices, if nothing is to be made of them."""
+    rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
+    products = re.findall(r"Products::(\w+)", plan)[0]
+    # A warp's tiles of 16 rows and 8 columns; those of eight warps are all.
+    tiles = rows * columns // (8 * 16 * 8)
+    in_step = 0 if products == "float32" else tiles * (3 if products == "bf16x3" else 2)
+
+    def count(mnemonic: str) -> int:
+        return sum(text.startswith(mnemonic) for text in kernel.code)
+
+    found = []
+    made = count("mma.sync")
+    if made != 0 if in_step == 0 else made == 0 or made % in_step != 0:
+        found.append(f"{made} products on the matrix unit, {in_step} expected in a step")
+    if in_step and (count("ldmatrix") == 0 or count("ld.shared.v4") > 0):
+        found.append(f"{count('ldmatrix')} reads of matrices, {count('ld.shared.v4')} of other chunks")
+    copies = count("cp.async.c")
+    has_steps = count("cp.async.wait_group") > 0
+    if copies and not has_steps:
+        found.append("copies that nothing waits for")
+    if "InputOrder::blocks" not in plan or "WeightOrder::packed" not in plan or products == "bf16x3":
+        found += [f"{copies} copies of operands that are changed on the way"] if copies else []
+    elif not copies and count("bar.sync") > 6:
+        found.append("operands that go through registers")
+    return found
+
+
 def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None:
     source = folder / "model.cpp"
     gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3")
@@ -58,7 +87,7 @@ def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None
     device_source = Path(f"{source}.device.hip")
     kernels = ptx.kernels(ptx.compile_source(device_source, folder / "model.ptx"), architecture)
     assert kernels
-    counted_on = planned(device_source.read_text())
+    counted_on, products = planned(device_source.read_text()), plans(device_source.read_text())
     structures = sorted({arguments_type(kernel.name) for kernel in kernels})
     packed = host_layouts(source.read_text(), structures)
     problems = []
@@ -69,6 +98,8 @@ def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None
             wrong.append(f"{kernel.argument_bytes} bytes of arguments, the host packs {size}")
         if kernel.name in counted_on:
             wrong += planning_faults(kernel, counted_on[kernel.name])
+        if kernel.name in products:
+            wrong += product_faults(kernel, products[kernel.name])
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
     assert not problems, "\n".join(problems)
 
@@ -122,6 +153,27 @@ def test_gate_finds_faults(tmp_path: Path) -> None:
     assert not planning_faults(good, plan)
     assert planning_faults(Kernel(**{**good.__dict__, "registers": 65}), plan)
     assert planning_faults(Kernel(**{**good.__dict__, "shared": 12289}), plan)
+
+
+def test_gate_finds_faults_of_products() -> None:
+    plan = "GemmPlan{..., Products::float16, {64, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
+    step: tuple[str, ...] = ("cp.async.ca.shared.global [%r1], [%rd1], 16, %r2", "cp.async.wait_group 2", "bar.sync\t0")
+    step += ("ldmatrix.sync.aligned",) * 3 + ("mma.sync.aligned",) * 8
+    good = Kernel("kernel0", 64, 12288, 0, 0, 8, step)
+    assert not product_faults(good, plan)
+    assert not product_faults(Kernel(**{**good.__dict__, "code": step[:3]}), plan.replace("float16", "float32"))
+    assert product_faults(good, plan.replace("float16", "float32"))
+    assert product_faults(good, plan.replace("float16", "bf16x3"))
+    assert product_faults(good, plan.replace("{64, 64}", "{64, 256}"))
+    assert product_faults(good, plan.replace("blocks", "planar"))
+    for code in (
+        step[:-1],
+        step[:3] + step[6:],
+        (*step, "ld.shared.v4.u32\t{%r1, %r2, %r3, %r4}, [%r5]"),
+        (step[0], *step[2:]),
+        (*step[2:], *["bar.sync\t0"] * 7),
+    ):
+        assert product_faults(Kernel(**{**good.__dict__, "code": code}), plan), code
 
 
 def test_ptxas_is_read(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ def test_both_vendors_have_the_same_words(header: str) -> None:
         text = (KERNELS / vendor / header).read_text()
         functions = re.findall(r"^__device__ inline .*?(\w+)\(", text, re.M)
         names.append(set(functions) | set(re.findall(r"^#define (\w+)", text, re.M)))
-    assert names[0] == names[1]
+    # Those of AMD's compiler only.
+    assert names[0] - {"ONNXC_PLANNED_WAVES", "ONNXC_ONLY_TWO_WAVES"} == names[1]
 
 
 def test_the_pattern_finds_words() -> None:

@@ -9,6 +9,7 @@
 
 #include "kernels/hip/gemm/gemm_geometry.h"
 #include "kernels/hip/wave/nest.h"
+#include "kernels/hip/wave/wave.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -43,6 +44,14 @@ __device__ inline SplitFloats split(Float4 value) {
           {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
 }
 
+// A chunk of four floats as eight bytes of either part: all high parts are before all low ones.
+__device__ inline void store_split(char* operand, int row, int chunk, Chunk value) {
+  const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
+  const int part = chunk % 2 * 8;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+}
+
 // Floats rounded to the 10 bits of mantissa that xf32 has, ties away from zero: the matrix unit cuts the rest off, and
 // without this every sum of one sign would come out 7e-4 too small. Half a unit is 2^-11 of a number's power of two,
 // with its sign, so that an infinity stays one, and a NaN becomes quiet, which no cut makes an infinity. From
@@ -68,19 +77,45 @@ struct TileSums {
 
   Float16 sums[row_tiles][column_tiles];
 
-  // This lane's part of the result: its first row (the next is 32 further), and its first column as a part that is
-  // uniform in the wavefront and a part of its own (the next four columns are 8 further).
+  // A thread has some fours: four adjacent columns of one of its rows, from column_at + lane_column on. column_at is
+  // uniform in the wavefront.
+  static constexpr int rows_a_thread = row_tiles, fours_a_row = 4 * column_tiles;
+  __device__ static int row_at(int r) { return first_row() + r * 32; }
+  __device__ static int column_at(int c) { return first_column() + c / 4 * 32 + c % 4 * 8; }
+  __device__ Float4 four(int r, int c) const {
+    const Float16 all = sums[r][c / 4];
+    const int at = c % 4 * 4;
+    return {all[at], all[at + 1], all[at + 2], all[at + 3]};
+  }
+  __device__ void set(int r, int c, int e, float value) { sums[r][c / 4][c % 4 * 4 + e] = value; }
   __device__ static int first_row() { return quarter_index() / column_waves * wave_rows + thread_index() % 32; }
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
+  // That many columns of a stride each.
+  __device__ static int64_t lane_columns(int64_t stride) { return lane_column() == 0 ? 0 : 4 * stride; }
+
+  // The sums of a thread's columns over the rows of 16 lanes, each in one of them: store(which column, sum). The lanes
+  // of a column's rows are two rows of 16, which the vector unit folds by itself.
+  static constexpr int partial_sums = tile.row_waves() * 2;
+  __device__ static int partial_sum() { return quarter_index() / column_waves * 2 + thread_index() % 32 / 16; }
+  template <class Store>
+  __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < column_tiles; ++j) {
+      float values[16];
+#pragma clang loop unroll(full)
+      for (int k = 0; k < 16; ++k) values[k] = own[16 * j + k];
+      store(16 * j + value_of_lane(), scatter_sums(values));
+    }
+  }
+
+  // The row of LDS that a column lies in.
+  __device__ static int lds_column(int column) { return column; }
 
   // A chunk of an operand in its own type: four floats, for bf16x3 split here and for xf32 rounded.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
     if constexpr (products == Products::bf16x3) {
-      const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
-      const int part = chunk % 2 * 8;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+      store_split(operand, row, chunk, value);
     } else if constexpr (products == Products::xf32) {
       store_packed(operand, row, chunk, __builtin_bit_cast(Chunk, rounded_to_xf32(__builtin_bit_cast(Float4, value))));
     } else {

@@ -3,7 +3,9 @@
 
 #include "kernels/hip/gemm/fma_tile.h"
 
-#ifndef __NVPTX__
+#ifdef __NVPTX__
+#include "kernels/hip/gemm/mma_tile.h"
+#else
 #include "kernels/hip/gemm/mfma_tile.h"
 #endif
 
@@ -15,7 +17,13 @@ struct TileProducts {
   using Product = FmaTileProduct<products, tile>;
 };
 
-#ifndef __NVPTX__
+#ifdef __NVPTX__
+template <>
+struct TileProducts<machine::MatrixUnit::mma> {
+  template <Products products, GemmTile tile>
+  using Product = MmaTileProduct<products, tile>;
+};
+#else
 template <>
 struct TileProducts<machine::MatrixUnit::mfma> {
   template <Products products, GemmTile tile>

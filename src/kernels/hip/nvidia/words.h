@@ -22,7 +22,11 @@ __device__ inline T late_argument(const T& argument, size_t /*offset*/) {
 
 __device__ inline void forget_origin(int32_t& value) { asm volatile("" : "+r"(value)); }
 __device__ inline void forget_origin(uint32_t& value) { asm volatile("" : "+r"(value)); }
-__device__ inline void forget_origin(float& value) { asm volatile("" : "+f"(value)); }
+__device__ inline void forget_origin(float& value) {
+  auto bits = __builtin_bit_cast(uint32_t, value);
+  forget_origin(bits);
+  value = __builtin_bit_cast(float, bits);
+}
 __device__ inline int64_t computed(int64_t value) { return value; }
 
 __device__ inline int32_t of_lane(int32_t value, int32_t lane) {

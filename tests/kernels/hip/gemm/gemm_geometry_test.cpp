@@ -169,7 +169,7 @@ TEST(GemmChoice, ADynamicBoundIsNamed) {
   const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
   EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}, gfx942).estimate.bound, GpuBound::latency);
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
-  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}, gfx942).estimate.bound, GpuBound::mfma);
+  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}, gfx942).estimate.bound, GpuBound::matrix_unit);
 }
 
 TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
@@ -185,7 +185,7 @@ TEST(GemmPlan, CountsOnNoMoreWavefrontsThanBlocksFitLds) {
   const GemmPlan plan{.shape = {16, 16, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 32}};
   EXPECT_EQ(plan.tile.waves(gfx942), 6);
   EXPECT_EQ(plan.waves(gfx942), 5);  // of 12 KiB each
-  EXPECT_EQ(kernels::blocks_a_unit(plan.tile, gfx942), 5);
+  EXPECT_EQ(plan.blocks_a_unit(gfx942), 5);
 }
 
 }  // namespace

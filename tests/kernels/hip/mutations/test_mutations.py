@@ -113,7 +113,7 @@ MUTATIONS = [
             Change(
                 "columns[lds_columns(tile) * lds_row_bytes]", "columns[(lds_columns(tile) - 1) * lds_row_bytes]", TILE
             ),
-            Change("  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));\n", "", GEMM),
+            Change("  static_assert(sizeof(Shared) == plan.lds_bytes(own_gpu));\n", "", LOADS),
         ],
         "bytes of LDS at",
     ),

@@ -1,0 +1,25 @@
+"""The kinds of GPU that a bundle is made for: the one place with the compiler's and the runtime's names for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """options: of the compiler. session: the device's name for a session. torch: its name for PyTorch.
+    products: the product kinds of kinds.py that it has."""
+
+    options: tuple[str, ...]
+    session: str
+    torch: str
+    products: tuple[str, ...] = ("ieee", "bf16x3", "tf32", "float16", "bfloat16")
+
+
+TARGETS: Mapping[str, Target] = {
+    "nvidia": Target(("--target", "gpu", "--gpu-arch", "sm_80,sm_90a"), "gpu", "cuda"),
+    "amd": Target(("--target", "hip", "--gpu-arch", "gfx942"), "hip", "cuda"),
+    # For dry runs: GPU code on the simulator (ONNXC_HIP_LIBRARY) beside PyTorch on the CPU, and the CPU's own code.
+    "simulated": Target(("--target", "hip", "--gpu-arch", "gfx942"), "hip", "cpu"),
+    "cpu": Target(("--target", "cpu"), "cpu", "cpu", ("ieee", "float16", "bfloat16")),
+}
+DEFAULT = "nvidia"

@@ -13,7 +13,7 @@ install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION
 install(FILES runtime/base/model.h runtime/base/step.h runtime/base/error_text.h runtime/base/array.h
         DESTINATION share/onnxc/include/base)
 install(FILES runtime/strings/string_functions.h DESTINATION share/onnxc/include/strings)
-install(FILES runtime/hip/backend.h runtime/hip/program.h DESTINATION share/onnxc/include/hip)
+install(FILES runtime/gpu/backend.h runtime/gpu/program.h DESTINATION share/onnxc/include/gpu)
 install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
 install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")
 

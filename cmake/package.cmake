@@ -16,5 +16,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # onnxc-run needs no compiler, onnxc one of these; code for a GPU needs the device libraries too.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "clang-19, lld-19")
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "rocm-device-libs, libamdhip64-5")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "rocm-device-libs, libclc-19, libamdhip64-5")
 include(CPack)

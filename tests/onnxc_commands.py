@@ -10,9 +10,9 @@ from typing import Any
 
 from models import tensor_files
 from models.tensor_files import Array
-from tools.commands import BINARIES, REPOSITORY, SIMULATOR
+from tools.commands import BINARIES, CUDA_STAND_IN, REPOSITORY, SIMULATOR
 
-__all__ = ["BINARIES", "REPOSITORY", "SIMULATOR"]  # the tests take them from here
+__all__ = ["BINARIES", "CUDA_STAND_IN", "REPOSITORY", "SIMULATOR"]  # the tests take them from here
 
 TIME_LIMIT_SECONDS = 900
 
@@ -28,7 +28,12 @@ class CommandFailure(Exception):
 
 
 # Outputs and working memory begin as NaN, so that what was never written shows.
-ENVIRONMENT = {**os.environ, "ONNXC_POISON": "1", "ONNXC_HIP_LIBRARY": str(SIMULATOR)}
+ENVIRONMENT = {
+    **os.environ,
+    "ONNXC_POISON": "1",
+    "ONNXC_HIP_LIBRARY": str(SIMULATOR),
+    "ONNXC_CUDA_LIBRARY": str(CUDA_STAND_IN),
+}
 
 
 def execute(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

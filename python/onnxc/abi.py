@@ -7,7 +7,7 @@ ABI_VERSION = 1
 ERROR_SIZE = 1024
 OK = 0
 INVALID_ARGUMENT = 1
-HIP_GRAPH = 4  # of the flags of Options
+GPU_GRAPH = HIP_GRAPH = 4  # of the flags of Options
 OWN_STREAM, ENQUEUE = 1, 2  # of the flags of RunOptions
 
 
@@ -116,4 +116,5 @@ class Api(ctypes.Structure):
         ("instance_step_source", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
         ("instance_step_bytes", CFUNCTYPE(c_int64, Instance, c_int32)),
         ("instance_step_traffic", CFUNCTYPE(c_double, Instance, c_int32)),
+        ("instance_architecture", CFUNCTYPE(c_char_p, Instance)),
     )

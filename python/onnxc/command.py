@@ -15,10 +15,17 @@ from onnxc.errors import ArgumentError, CompileError, OnnxcError
 # When the package is imported: two threads that ask sysconfig first fail (AttributeError: 'userbase').
 _ENVIRONMENTS = tuple(Path(sysconfig.get_path("data", scheme)) / "bin" for scheme in ("posix_prefix", "posix_user"))
 
+_NVIDIA_DRIVER = Path("/proc/driver/nvidia")
 
-def target_options(device: str) -> list[str]:
-    """The target that a model must be compiled for to run on the device."""
-    return ["--target", "hip"] if device.startswith("hip") else []
+
+def target_options(device: str, given: Sequence[str] = ()) -> list[str]:
+    """The target that a model must be compiled for to run on the device; `given` may choose the GPU."""
+    kind = device.partition(":")[0]
+    if kind == "cpu":
+        return []
+    # Code for sm_80 runs on every newer GPU of NVIDIA's as well.
+    is_nvidia = "--gpu-arch" not in given and (kind == "cuda" or (kind == "gpu" and _NVIDIA_DRIVER.exists()))
+    return ["--target", "gpu", *(("--gpu-arch", "sm_80") if is_nvidia else ())]
 
 
 def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL:

@@ -117,7 +117,7 @@ def device_of(
         if name == CPU:
             return "cpu"
         if name in _HIP_NAMES:
-            return device if device.startswith("hip") else "hip"
+            return "gpu" if device.startswith("cpu") else device
     if names:
         raise ArgumentError(f"providers: onnxc has none of {names}; it has {get_available_providers()}")
     return device
@@ -176,7 +176,7 @@ class LikeOnnxruntime:
 
     def get_providers(self) -> list[str]:
         """Keyed by onnxruntime's names: "CPUExecutionProvider", for a GPU "ROCMExecutionProvider" before it."""
-        return [HIP, CPU] if self._device.startswith("hip") else [CPU]
+        return [CPU] if self._device.startswith("cpu") else [HIP, CPU]
 
     def get_modelmeta(self) -> ModelMetadata:
         """The known facts of the model."""

@@ -27,8 +27,8 @@ def compile(
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
     options: further options of the command, as written there.
-    threads, device, hip_graph: as InferenceSession takes them. A model for "hip" runs only on a GPU;
-        options=["--target", "cpu,hip"] makes one for both.
+    threads, device, hip_graph: as InferenceSession takes them. A model for "gpu" runs only on a GPU;
+        options=["--target", "cpu,gpu"] makes one for both.
 
     Raises CompileError with the command's message, ArgumentError for an argument that cannot be done, such as an output
     that is the model or its external data.
@@ -40,7 +40,7 @@ def compile(
     options = arguments.texts("options", options, "words of the command, such as ['-O1']")
     if target is not None:
         check_outputs([("output", target)], files_of_model("model", file))
-    words = [*options] if "--target" in options else [*command.target_options(device), *options]
+    words = [*options] if "--target" in options else [*command.target_options(device, options), *options]
     if march is not None:
         words += ["--march", arguments.text("march", march, "the name of a CPU, such as 'x86-64-v3'")]
     for name, value in arguments.mapping("dims", {} if dims is None else dims, "sizes").items():

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from onnxc import abi, arguments, command, dtypes, library, strings
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of, threads_of
 from onnxc.errors import ArgumentError, OnnxcError, RunError
-from onnxc.memory import tensor_run
+from onnxc.memory import dlpack, tensor_run
 
 Array = NDArray[Any]
 
-DEVICES = {"cpu": 0, "hip": 1}
+DEVICES = {"cpu": 0, "gpu": 1, "hip": 1, "cuda": 1}
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class InferenceSession(LikeOnnxruntime):
     sess_options, providers, provider_options: as onnxruntime has them (onnxc.compatibility); a provider chooses the
         device, and intra_op_num_threads the threads.
     threads: how many a run may use; None, 0 and -1 leave it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
-    device: "cpu"; or "hip" or "hip:1" (the GPU of that number), for a model compiled with --target hip or cpu,hip.
-    hip_graph: the kernels of a run are launched as one HIP graph, captured by the first run with its dims; for models
-        of many short kernels.
+    device: "cpu"; or "gpu" or "gpu:1" (the GPU of that number), for a model compiled with --target gpu or cpu,gpu.
+        "cuda" and "hip", as PyTorch and AMD say, are names for "gpu".
+    hip_graph: the kernels of a run are launched as one graph of HIP or CUDA, captured by the first run with its
+        dims; for models of many short kernels.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
     A session is pickled as its path, or its bytes, and opens it again.
@@ -113,7 +114,8 @@ class InferenceSession(LikeOnnxruntime):
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance
-        self.device_index = index if kind == DEVICES["hip"] else None
+        self.device_index = index if kind == DEVICES["gpu"] else None
+        self.place = (_dlpack_device(self._api, instance), index) if kind == DEVICES["gpu"] else (dlpack.CPU, 0)
         self.close = weakref.finalize(self, _close, self._api, instance, self._library._handle)
 
     def __enter__(self) -> "InferenceSession":
@@ -242,8 +244,8 @@ class InferenceSession(LikeOnnxruntime):
             those of a GPU that do not begin at a multiple of 16 bytes.
         outputs: tensors or arrays that the outputs of these names are written to; each of the others becomes a new
             onnxc.Tensor, on the device of the session. torch.from_dlpack(tensor) and tensor.numpy() take it.
-        stream: of the GPU, to run in: a hipStream_t as a number, or a stream of PyTorch or CuPy; HIP's default stream
-            without one.
+        stream: of the GPU, to run in: a hipStream_t or CUstream as a number, or a stream of PyTorch or CuPy; the
+            default stream without one.
         wait: False returns when the run is enqueued, as long as all values are on the GPU. Tensors that are given must
             then live until the stream has come past the run.
 
@@ -327,21 +329,28 @@ def _open_again(source: Path | bytes, threads: int, device: str, hip_graph: bool
 
 
 def _device(text: str) -> tuple[int, int]:
-    """The ABI's kind and number of a device such as "hip:1"."""
+    """The ABI's kind and number of a device such as "gpu:1"."""
     kind, _, index = checked_device(text).partition(":")
     return DEVICES[kind], int(index or 0)
 
 
 def checked_device(device: Any) -> str:
-    if not isinstance(device, str) or not re.fullmatch(r"(cpu|hip)(:[0-9]{1,6})?", device):
-        raise arguments.refused("device", device, '"cpu", "hip" or, by number, "hip:1"')
+    if not isinstance(device, str) or not re.fullmatch(r"(cpu|gpu|hip|cuda)(:[0-9]{1,6})?", device):
+        raise arguments.refused("device", device, '"cpu", "gpu" or, by number, "gpu:1"')
     return device
+
+
+def _dlpack_device(api: Any, instance: Any) -> int:
+    """DLPack's type of the GPU that an instance runs on; those of older models are AMD's."""
+    has_name = api.table_size >= abi.Api.instance_architecture.offset + abi.Api.instance_architecture.size
+    architecture = api.instance_architecture(instance) if has_name else b""
+    return dlpack.CUDA if architecture.startswith(b"sm_") else dlpack.ROCM
 
 
 def check_graph(device: str, hip_graph: Any) -> None:
     if arguments.truth("hip_graph", hip_graph) and device.startswith("cpu"):
         raise ArgumentError(
-            "hip_graph: a HIP graph is asked for, and the model is to run on the CPU; give device='hip' as well"
+            "hip_graph: a graph is asked for, and the model is to run on the CPU; give device='gpu' as well"
         )
 
 

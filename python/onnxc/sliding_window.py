@@ -46,7 +46,7 @@ class SlidingWindow:
         installed.
     threads: of sessions that are opened here.
     sw_device: the device of the windows, which the sessions decide: None, or their device ("cuda" is PyTorch's name of
-    "hip").
+    "gpu").
     device: of the result: None, the input's own, or "cpu".
     cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim: MONAI's, without an effect on the result: none here.
     with_coord: False, since a compiled model takes no coordinates of windows.
@@ -253,21 +253,21 @@ def _written(output: str | Mapping[str, str], names: Sequence[str]) -> dict[str,
 
 
 def _kind_and_number(name: str, device: Any) -> tuple[str, int]:
-    """Parses "cpu", "hip:1" or a torch.device, which calls AMD's GPUs "cuda"."""
-    found = re.fullmatch(r"(cpu|hip|cuda)(?::([0-9]{1,6}))?", str(device))
+    """Parses "cpu", "gpu:1" or a torch.device, which calls any GPU "cuda"."""
+    found = re.fullmatch(r"(cpu|gpu|hip|cuda)(?::([0-9]{1,6}))?", str(device))
     if found is None:
-        raise arguments.refused(name, device, "None, 'cpu', 'hip:1' or a torch.device")
-    return "hip" if found[1] == "cuda" else found[1], int(found[2] or 0)
+        raise arguments.refused(name, device, "None, 'cpu', 'gpu:1' or a torch.device")
+    return "cpu" if found[1] == "cpu" else "gpu", int(found[2] or 0)
 
 
 def _check_sw_device(sw_device: Any, sessions: Sequence[InferenceSession]) -> None:
     for session in sessions:
-        found = ("cpu", 0) if session.device_index is None else ("hip", session.device_index)
+        found = ("cpu", 0) if session.device_index is None else ("gpu", session.device_index)
         if sw_device is not None and _kind_and_number("sw_device", sw_device) != found:
-            name = "cpu" if session.device_index is None else f"hip:{session.device_index}"
+            name = "cpu" if session.device_index is None else f"gpu:{session.device_index}"
             raise ArgumentError(
                 f"sw_device is {str(sw_device)!r}, and the model runs on {name!r}: leave sw_device out, or give the "
-                'model as onnxc.InferenceSession(model, device="hip")'
+                'model as onnxc.InferenceSession(model, device="gpu")'
             )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from onnxc import abi, dtypes
 from onnxc.errors import OnnxcError
-from onnxc.memory import dlpack, hip_memory
+from onnxc.memory import dlpack, gpu_memory
 
 Array = NDArray[Any]
 
@@ -35,12 +35,13 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        """ "cpu", or "hip:1" for the GPU of that number."""
-        return f"hip:{self._description.device[1]}" if self.is_on_gpu else "cpu"
+        """ "cpu", or "cuda:0" and "hip:1" for NVIDIA's and AMD's GPUs of these numbers."""
+        kind, number = self._description.device
+        return f"{dlpack.GPU_NAMES[kind]}:{number}" if self.is_on_gpu else "cpu"
 
     @property
     def is_on_gpu(self) -> bool:
-        return self._description.device[0] == dlpack.ROCM
+        return self._description.device[0] in dlpack.GPU_NAMES
 
     @property
     def address(self) -> int:
@@ -54,14 +55,15 @@ class Tensor:
 
     def __dlpack__(self, *, stream: int | None = None, **_: object) -> Any:
         """A capsule for a consumer that reads in `stream` (None: the default stream, -1: without any order)."""
-        if self._stream is not None and stream != -1 and (stream or 0) != self._stream:
+        is_default = stream is None or (stream == 1 and self._description.device[0] == dlpack.CUDA)
+        if self._stream is not None and stream != -1 and (0 if is_default else stream) != self._stream:
             self.wait()
         return dlpack.export(self._description, self)
 
     def wait(self) -> None:
         """Until the run that writes the tensor is done."""
         if self._stream is not None:
-            hip_memory.wait_for(self._description.device[1], self._stream)
+            gpu_memory.wait_for(self._description.device, self._stream)
             self._stream = self._kept = None
 
     def written_in(self, stream: int, kept: object) -> None:
@@ -74,7 +76,7 @@ class Tensor:
             return dlpack.view(self._description, self, self.dtype)
         self.wait()
         result: Array = np.empty(self.shape, self.dtype)
-        hip_memory.read(self._description.device[1], self.address, result.nbytes, result.ctypes.data)
+        gpu_memory.read(self._description.device, self.address, result.nbytes, result.ctypes.data)
         return result
 
     def value(self) -> abi.Value:
@@ -91,13 +93,12 @@ class Tensor:
         )
 
 
-def empty(dtype: int, shape: tuple[int, ...], device: int | None) -> Tensor:
-    """A tensor that was not written yet: on the GPU of this number, or on the host for None."""
-    if device is None:
+def empty(dtype: int, shape: tuple[int, ...], place: tuple[int, int]) -> Tensor:
+    """A tensor that was not written yet, on a device (DLPack's type, and its number)."""
+    if place[0] == dlpack.CPU:
         return of_array(np.empty(shape, dtypes.NUMPY_TYPES[dtype]))
     size = int(np.prod(shape, dtype=np.int64)) * dtypes.NUMPY_TYPES[dtype].itemsize
-    memory = hip_memory.DeviceMemory(device, max(1, size))
-    place = (dlpack.ROCM, device)
+    memory = gpu_memory.DeviceMemory(place, max(1, size))
     return Tensor(dlpack.Description(memory.address, dtype, shape, dlpack.dense_strides(shape), place), memory)
 
 
@@ -122,11 +123,15 @@ def taken(value: Any, name: str, stream: int, is_written: bool) -> Tensor:
         return value
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
         return _of_host_value(value, name, is_written)
-    kind, _ = value.__dlpack_device__()
-    is_on_gpu = int(kind) == dlpack.ROCM
-    if not is_on_gpu and int(kind) not in (dlpack.CPU, dlpack.ROCM_HOST):
-        raise OnnxcError(f"{name} is on a device of DLPack's type {int(kind)}; onnxc takes CPU and ROCm tensors")
-    capsule = value.__dlpack__(stream=stream) if is_on_gpu else value.__dlpack__()
+    kind = int(value.__dlpack_device__()[0])
+    is_on_gpu = kind in dlpack.GPU_NAMES
+    if not is_on_gpu and kind not in (dlpack.CPU, dlpack.ROCM_HOST, dlpack.CUDA_HOST):
+        raise OnnxcError(
+            f"{name} is on a device of DLPack's type {kind}; onnxc takes tensors of the CPU, CUDA and ROCm"
+        )
+    # CUDA's default stream is 1 in DLPack, ROCm's is 0.
+    asked = stream or 1 if kind == dlpack.CUDA else stream
+    capsule = value.__dlpack__(stream=asked) if is_on_gpu else value.__dlpack__()
     description = dlpack.describe(capsule)
     if description.is_dense():
         place = description.device if is_on_gpu else (dlpack.CPU, 0)

@@ -1,7 +1,7 @@
 // The one exported symbol: the table of include/onnxc.h over the model that this library was linked with.
 #include "base/model.h"
 #include "cpu/cpu_program.h"
-#include "hip/program.h"
+#include "gpu/program.h"
 #include "host/instance.h"
 #include "volume/volume_run.h"
 
@@ -190,6 +190,10 @@ const char* cpu_march() {
   return program != nullptr ? program->march : nullptr;
 }
 
+const char* instance_architecture(onnxc_instance* instance) {
+  return instance != nullptr ? from(instance)->architecture() : nullptr;
+}
+
 onnxc_api make_table() {
   shown = steps_to_show();
   return {
@@ -236,6 +240,7 @@ onnxc_api make_table() {
       .instance_step_source = instance_step_source,
       .instance_step_bytes = instance_step_bytes,
       .instance_step_traffic = instance_step_traffic,
+      .instance_architecture = instance_architecture,
   };
 }
 

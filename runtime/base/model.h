@@ -72,7 +72,7 @@ struct StepOutput {
 // run round by round.
 enum class StepKind : int32_t { work, bind, loop_begin, loop_end };
 
-struct DeviceFrame;  // hip/program.h
+struct DeviceFrame;  // gpu/program.h
 
 // The work of a step, for the sizes of a run.
 struct StepCounts {
@@ -149,7 +149,7 @@ struct ModelDescription {
   // The strings of its constants, in the order of their handles; none in a model without tensors of strings. Among the
   // weights, at these offsets: the bytes of all of them, and as int64 the end of each among these.
   int64_t string_count = 0, string_bytes = 0, string_ends = 0;
-  // The same model for GPUs (hip/program.h), and their runtime (hip/backend.h); none if compiled without.
+  // The same model for GPUs (gpu/program.h), and their runtime (gpu/backend.h); none if compiled without.
   const DeviceProgram* const* device_programs = nullptr;
   int32_t device_program_count = 0;
   const DeviceBackend* device_backend = nullptr;
@@ -161,7 +161,7 @@ extern const ModelDescription model;
 // The advice for a machine without a GPU.
 inline const char* on_the_cpu() {
   return model.cpu_program_count > 0 ? "the model also runs on the CPU"
-                                     : "compile it with --target cpu,hip to run it on the CPU as well";
+                                     : "compile it with --target cpu,gpu to run it on the CPU as well";
 }
 
 }  // namespace onnxc::runtime

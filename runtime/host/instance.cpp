@@ -6,7 +6,7 @@
 #include <new>
 
 #include "cpu/cpu_program.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "host/options.h"
 #include "threads/shared_pool.h"
 #include "threads/thread_count.h"
@@ -76,8 +76,8 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
     own_pool_.set_threads(threads_);
   }
 
-  if (options.device == ONNXC_HIP) {
-    const DeviceOptions device_options{options.device_index, poison_, (options.flags & ONNXC_HIP_GRAPH) != 0};
+  if (options.device == ONNXC_GPU) {
+    const DeviceOptions device_options{options.device_index, poison_, (options.flags & ONNXC_GPU_GRAPH) != 0};
     device_ = model.device_backend->create(device_options, status, error);
     if (device_ == nullptr) return status;
     device_program_ = &model.device_backend->program(device_);

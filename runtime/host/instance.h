@@ -41,6 +41,7 @@ class Instance {
   onnxc_status symbol_values(int64_t* values);
   int64_t working_bytes() const;
   int64_t captured_graphs() const;
+  const char* architecture() const;
   // The steps of this instance's runs, on whatever device.
   int32_t step_count() const;
   const StepDescription* steps() const;

@@ -3,7 +3,7 @@
 
 #include "base/step_walk.h"
 #include "base/value_check.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "host/instance.h"
 #include "host/options.h"
 #include "strings/string_values.h"
@@ -336,6 +336,10 @@ int64_t Instance::working_bytes() const {
   for (int32_t level = 0; level < model.level_count; ++level)
     if (levels_[level].known) bytes += levels_[level].planned_bytes;
   return bytes;
+}
+
+const char* Instance::architecture() const {
+  return device_ != nullptr ? device_program_->architecture : program_.march;
 }
 
 int64_t Instance::captured_graphs() const {

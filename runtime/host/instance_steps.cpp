@@ -1,6 +1,6 @@
 // The model's facts about its steps, and about what they have written while a hook looks on.
 #include "base/value_check.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "host/copy_out.h"
 #include "host/instance.h"
 #include "strings/string_values.h"

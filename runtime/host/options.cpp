@@ -54,26 +54,26 @@ onnxc_status check_environment(ErrorText& error) {
 
 onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error) {
   onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_options", error);
-  constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_HIP_GRAPH;
+  constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_GPU_GRAPH;
   if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);
   if (status == ONNXC_OK) status = check_environment(error);
   if (status != ONNXC_OK) return status;
   if (options.device == ONNXC_CPU && model.cpu_program_count == 0) {
     error.append(
         "this model was compiled for '%s' and has no code for the CPU; run it on its GPU, or compile it with --target "
-        "cpu,hip to run it on either",
+        "cpu,gpu to run it on either",
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
-  if (options.device != ONNXC_CPU && (options.device != ONNXC_HIP || model.device_program_count == 0)) {
+  if (options.device != ONNXC_CPU && (options.device != ONNXC_GPU || model.device_program_count == 0)) {
     error.append(
-        "this model was compiled for '%s' and has no code for a GPU; compile it with --target hip (or cpu,hip) to run "
+        "this model was compiled for '%s' and has no code for a GPU; compile it with --target gpu (or cpu,gpu) to run "
         "it on one",
         model.target);
     return ONNXC_UNSUPPORTED_DEVICE;
   }
-  if ((options.flags & ONNXC_HIP_GRAPH) != 0 && options.device != ONNXC_HIP) {
-    error.append("a HIP graph is asked for, and the model is to run on the CPU");
+  if ((options.flags & ONNXC_GPU_GRAPH) != 0 && options.device != ONNXC_GPU) {
+    error.append("a graph is asked for, and the model is to run on the CPU");
     return ONNXC_INVALID_ARGUMENT;
   }
   if (options.threads < 0 || options.threads > most_threads) {

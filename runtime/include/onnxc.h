@@ -99,8 +99,8 @@ enum {
   ONNXC_INTERNAL_ERROR = 14      /* a bug of onnxc */
 };
 
-/* Places of values and of a model's runs. */
-enum { ONNXC_CPU = 0, ONNXC_HIP = 1 };
+/* Places of values and of a model's runs: the host, or a GPU of either vendor. ONNXC_HIP is the older name. */
+enum { ONNXC_CPU = 0, ONNXC_GPU = 1, ONNXC_HIP = ONNXC_GPU };
 
 /* An element of a tensor of strings: `size` bytes of any kind, without a terminating zero. The memory that an output
  * points to belongs to the model, to the instance, or to an input of that run: it lasts until the next call on the
@@ -126,7 +126,7 @@ enum { ONNXC_TENSOR = 0, ONNXC_SEQUENCE = 1, ONNXC_OPTIONAL = 2 };
 typedef struct onnxc_value {
   int32_t kind; /* ONNXC_TENSOR */
   onnxc_dtype dtype;
-  int32_t device;      /* the place of the data: ONNXC_CPU, or ONNXC_HIP for memory of the instance's GPU */
+  int32_t device;      /* the place of the data: ONNXC_CPU, or ONNXC_GPU for memory of the instance's GPU */
   int32_t rank;        /* output: ignored when dims is null */
   const int64_t* dims; /* `rank` of them, in elements; output: null, or dims that must equal the model's own */
   void* data;          /* null is fine when the tensor has no elements; output: null asks onnxc_allocate_output */
@@ -159,18 +159,19 @@ enum {
   /* For tests: fills outputs and working memory with 0xff bytes (NaN) before each run, so that reading what was never
    * written shows. Also set by a non-empty environment variable ONNXC_POISON. */
   ONNXC_POISON = 2,
-  /* ONNXC_HIP: the kernels of a run are launched as one HIP graph, which is captured by the first run with its dims and
-   * device pointers, and replayed by those that follow: for models of many short kernels. Pointers to host memory may
-   * change, their contents are copied in and out by each run. The last eight graphs are kept. It has no effect on a run
-   * with a hook, in a capture of the caller's, and on a model in which the host decides (see
+  /* ONNXC_GPU: the kernels of a run are launched as one graph of HIP or CUDA, which is captured by the first run with
+   * its dims and device pointers, and replayed by those that follow: for models of many short kernels. Pointers to host
+   * memory may change, their contents are copied in and out by each run. The last eight graphs are kept. It has no
+   * effect on a run with a hook, in a capture of the caller's, and on a model in which the host decides (see
    * onnxc_run_options.stream). */
-  ONNXC_HIP_GRAPH = 4
+  ONNXC_GPU_GRAPH = 4,
+  ONNXC_HIP_GRAPH = ONNXC_GPU_GRAPH /* the older name */
 };
 
 typedef struct onnxc_options {
   uint32_t struct_size; /* sizeof(onnxc_options) */
   uint32_t flags;
-  int32_t device;       /* ONNXC_CPU, or ONNXC_HIP for a model compiled with --target hip or cpu,hip */
+  int32_t device;       /* ONNXC_CPU, or ONNXC_GPU for a model compiled with --target gpu or cpu,gpu */
   int32_t device_index; /* which GPU */
   /* Threads that a run may use, the calling one among them. 0: ONNXC_THREADS or OMP_NUM_THREADS of the environment,
    * else as many as the affinity mask and the cgroup's quota allow. */
@@ -207,10 +208,10 @@ typedef struct onnxc_step_source {
 typedef int32_t (*onnxc_step_hook)(void* context, onnxc_instance* instance, int32_t step, int32_t when);
 
 enum {
-  /* HIP: runs in a stream of the instance's own, which waits for no stream of the caller's: what the inputs hold on the
+  /* GPU: runs in a stream of the instance's own, which waits for no stream of the caller's: what the inputs hold on the
    * GPU is complete when the run is called. */
   ONNXC_OWN_STREAM = 1,
-  /* HIP: a run in the default stream returns when all is enqueued, as one in a named stream does. */
+  /* GPU: a run in the default stream returns when all is enqueued, as one in a named stream does. */
   ONNXC_ENQUEUE = 2
 };
 
@@ -221,15 +222,15 @@ typedef struct onnxc_run_options {
   void* allocate_context;
   onnxc_step_hook hook;
   void* hook_context;
-  /* HIP: the hipStream_t of the instance's GPU to run in; CPU: null. Null is HIP's default stream, as everywhere in
-   * HIP: what it was given before (PyTorch's default stream is this one) is waited for, and what is given to it later
-   * waits. A run in it returns when it is done, unless it has ONNXC_ENQUEUE; if all values are in host memory, it runs
-   * as with ONNXC_OWN_STREAM, beside those of other instances. In a named stream a run returns when all is enqueued;
-   * only these runs block until the stream has come to them:
+  /* GPU: the hipStream_t or CUstream of the instance's GPU to run in; CPU: null. Null is the default stream, as
+   * everywhere in HIP and CUDA: what it was given before (PyTorch's default stream is this one) is waited for, and what
+   * is given to it later waits. A run in it returns when it is done, unless it has ONNXC_ENQUEUE; if all values are in
+   * host memory, it runs as with ONNXC_OWN_STREAM, beside those of other instances. In a named stream a run returns
+   * when all is enqueued; only these runs block until the stream has come to them:
    * - if an output, or an input, is host memory, since it is copied;
    * - of a model in which the host decides (sizes that depend on data; an If, a Loop, a Scan): before each such step it
    *   waits for the kernels before it and reads what they computed;
-   * - the first with larger dims, or with a graph to capture (ONNXC_HIP_GRAPH), which may make room in the memory of
+   * - the first with larger dims, or with a graph to capture (ONNXC_GPU_GRAPH), which may make room in the memory of
    * the run before;
    * - with a hook, after each step.
    *
@@ -239,7 +240,8 @@ typedef struct onnxc_run_options {
    * be launched beside another run of the instance, nor after one with larger dims.
    *
    * An instance that runs in another stream than before waits there for its last run, and is destroyed when that is
-   * done. The current device of the calling thread is as it was, after each call and in each callback. */
+   * done. The current device (or CUDA context) of the calling thread is as it was, after each call and in each
+   * callback. */
   void* stream;
 } onnxc_run_options;
 
@@ -254,8 +256,8 @@ typedef struct onnxc_api {
 
   /* The model. Texts and infos live as long as the library is loaded. */
   const char* onnxc_version; /* "0.1.0" */
-  const char* target;        /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4" */
-  const char* information;   /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
+  const char* target; /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4", "cuda sm_80" */
+  const char* information; /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
   int64_t weights_bytes;
   int32_t input_count;
   int32_t output_count;
@@ -327,7 +329,7 @@ typedef struct onnxc_api {
   int32_t (*instance_step_output_count)(onnxc_instance* instance, int32_t step);
   const onnxc_value_info* (*instance_step_output)(onnxc_instance* instance, int32_t step, int32_t output);
 
-  /* How many HIP graphs runs of this instance have captured (ONNXC_HIP_GRAPH). If the number grows with every run, dims
+  /* How many graphs runs of this instance have captured (ONNXC_GPU_GRAPH). If the number grows with every run, dims
    * or device pointers change every time, and capturing costs more than it gains. */
   int64_t (*captured_graphs)(onnxc_instance* instance);
 
@@ -349,6 +351,9 @@ typedef struct onnxc_api {
   /* Bytes of the tensors that such a step reads and writes, weights included, each counted once, for the dims bound
    * last: the least that it moves if no cache holds any of them. 0 if it is not known, as on a GPU. */
   double (*instance_step_traffic)(onnxc_instance* instance, int32_t step);
+
+  /* The architecture in `target` whose code the instance runs: "x86-64-v4", "gfx942" or "sm_90a". */
+  const char* (*instance_architecture)(onnxc_instance* instance);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error_text.h"
-#include "hip/backend.h"
+#include "gpu/backend.h"
 #include "volume/objects.h"
 
 namespace onnxc::runtime {

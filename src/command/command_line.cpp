@@ -63,6 +63,15 @@ const CLI::Validator size_in_bytes(
     },
     "");
 
+// Takes other names of some words.
+CLI::Validator renamed(std::map<std::string, std::string> names) {
+  return {[names = std::move(names)](std::string& text) -> std::string {
+            if (const auto found = names.find(text); found != names.end()) text = found->second;
+            return {};
+          },
+          ""};
+}
+
 std::vector<std::string> gpu_names() {
   std::vector<std::string> names;
   for (const machine::GpuMachine& gpu : machine::gpu_machines) {
@@ -84,7 +93,7 @@ void check_gpus(const Options& options) {
 
 void check_marches(const Options& options) {
   if (options.marches.size() == 1) return;
-  if (!options.for_cpu()) throw UsageError("--march names several CPUs, and --target hip has no code for any");
+  if (!options.for_cpu()) throw UsageError("--march names several CPUs, and --target gpu has no code for any");
   if (options.emit == Emit::source || options.emit == Emit::ir)
     throw UsageError("--march names several CPUs, whose code is several files; give one with --emit source or ir");
 }
@@ -124,25 +133,27 @@ struct Words {
   }
 
   void add_targets(OptionTable& table) {
-    table.option("--target", options.target, "what to compile for: cpu (default), hip (only a GPU) or cpu,hip (both)")
+    table.option("--target", options.target, "what to compile for: cpu (default), gpu (only a GPU) or cpu,gpu (both)")
         .shows_default()
-        .one_of({"cpu", "hip", "cpu,hip"})
+        .one_of({"cpu", "gpu", "cpu,gpu"})
+        .changed_by(renamed({{"hip", "gpu"}, {"cpu,hip", "cpu,gpu"}}))
         .word("NAME");
     table
-        .option(
-            "--gpu-arch", options.gpus,
-            "GPUs of --target hip: gfx942 (default), gfx90a, gfx950, gfx1100, or a card: mi300x, mi300x-cpx, mi300a, "
-            "mi250x, mi355x, rx7900xtx; one or several, with commas")
+        .option("--gpu-arch", options.gpus,
+                "GPUs of --target gpu: gfx942 (default), gfx90a, gfx950, gfx1100, sm_80, sm_90a, or a card: mi300x, "
+                "mi300x-cpx, mi300a, mi250x, mi355x, rx7900xtx, a100, l4, rtx4090, h100, h200, b200, rtx5090; one or "
+                "several, with commas")
         .one_of(gpu_names())
         .with_commas()
-        .with({"--target=hip"})
+        .with({"--target=gpu"})
         .word("A,B");
     table
         .option("--fp32", options.fp32,
-                "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa) or bf16x3 "
-                "(16)")
+                "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa; also "
+                "tf32) or bf16x3 (16)")
         .one_of({"ieee", "xf32", "bf16x3"})
-        .with({"--target=hip"})
+        .changed_by(renamed({{"tf32", "xf32"}}))
+        .with({"--target=gpu"})
         .word("KIND");
     table
         .option("--precision", options.precision,

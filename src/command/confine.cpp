@@ -105,6 +105,7 @@ void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
   if (const std::string_view rocm = environment("ROCM_PATH"); !rocm.empty()) rules.runnable.emplace_back(rocm);
   if (const std::string_view chosen = environment("ONNXC_DEVICE_LIBRARIES"); !chosen.empty())
     rules.readable.emplace_back(chosen);
+  if (const std::string_view libclc = environment("ONNXC_LIBCLC"); !libclc.empty()) rules.readable.emplace_back(libclc);
   try {
     const BuildParts parts = find_parts();
     add(rules.readable, parts.include_folders);

@@ -72,7 +72,7 @@ Compiler choose_compiler(const CompileRequest& request) {
   if (options.output.empty() || options.emit == Emit::source || options.emit == Emit::ir) return {};
   Compiler compiler = find_compiler(options.compiler);
   check_is_clang(compiler);
-  if (options.for_gpu()) check_compiles_hip(compiler);
+  if (options.for_gpu()) check_compiles_for_gpus(compiler, gpus_of(options));
   request.messages(MessageKind::detail, "compiler: " + compiler.describe());
   return compiler;
 }
@@ -179,7 +179,7 @@ class Compilation {
     passes_.time("emit for hip", [&] {
       for (const auto& [gpu, program] : programs_.gpus) {
         const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size());
-        const std::vector<std::string> lines = device_build_lines(gpu.architecture, suffixes.source, suffixes.code);
+        const std::vector<std::string> lines = device_build_lines(gpu, suffixes.source, suffixes.code);
         devices.push_back(emit_hip(program, {gpu, model_.facts.sha256, described, lines, devices}));
       }
     });

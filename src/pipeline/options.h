@@ -20,7 +20,7 @@ enum class Emit { shared_object, source, object, ir };
 struct Options {
   std::filesystem::path model;
   std::filesystem::path output;  // empty: nothing is compiled, only for --dump-shapes
-  std::string target = "cpu";    // or "hip", "cpu,hip"
+  std::string target = "cpu";    // or "gpu", "cpu,gpu"
   std::vector<std::string> marches = {"native"};
   std::vector<std::string> gpus = {machine::default_gpu.name};  // --gpu-arch
   std::string precision = "float32";                            // in which type values between nodes are stored
@@ -46,7 +46,7 @@ struct Options {
   std::optional<bool> sandbox;  // of the command; nothing: as far as the kernel has one
   Limits limits;
 
-  bool for_cpu() const { return target != "hip"; }
+  bool for_cpu() const { return target != "gpu"; }
   bool for_gpu() const { return target != "cpu"; }
 };
 

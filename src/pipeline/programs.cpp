@@ -42,7 +42,7 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
                     Report* report) {
   const bool optimizes = options.optimization > 0;
   const KernelChoices choices = optimizes ? passes.choose_kernels(graph, target) : KernelChoices();
-  if (report != nullptr) report->add_offers(target.name, graph, choices);
+  if (report != nullptr) report->add_offers(target, graph, choices);
   Program program = passes.lower([&] { return lower(graph, choices); });
   const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
@@ -90,13 +90,16 @@ void optimize_graph(const Options& options, PassRunner& passes, Graph& graph, st
 Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,
                        Report& report) {
   Programs programs;
+  const auto cpu_of = [](const Target& target) { return std::get_if<CpuMachine>(&target.machine); };
+  const auto cpus = static_cast<size_t>(std::ranges::count_if(targets, cpu_of));
   for (const Target& target : targets) {
     auto lowered = [&](Report* hears) { return lower_graph(options, passes, graph, target, hears); };
-    const auto* cpu = std::get_if<CpuMachine>(&target.machine);
+    const CpuMachine* const cpu = cpu_of(target);
+    // The report is of the last CPU, as its steps are.
     if (cpu != nullptr && programs.cpu)
-      programs.variants.push_back({*cpu, lowered(nullptr)});
+      programs.variants.push_back({*cpu, lowered(programs.variants.size() + 2 == cpus ? &report : nullptr)});
     else if (cpu != nullptr)
-      programs.cpu = lowered(&report);
+      programs.cpu = lowered(cpus == 1 ? &report : nullptr);
     else if (options.emit != Emit::ir || (!programs.cpu && programs.gpus.empty()))
       programs.gpus.push_back(
           {std::get<machine::GpuMachine>(target.machine), lowered(programs.gpus.empty() ? &report : nullptr)});

@@ -180,6 +180,26 @@ ordered_json steps_json(const std::vector<Origin>& nodes, const Program& program
   return report;
 }
 
+ordered_json offers_json(const Graph& graph, const KernelChoices& choices) {
+  ordered_json report = ordered_json::array();
+  for (const auto& node : graph.nodes()) {
+    const auto found = choices.nodes.find(node.get());
+    if (found == choices.nodes.end()) continue;  // -O0
+    const NodeChoice& choice = found->second;
+    for (size_t i = 0; i < choice.offers.size(); ++i) {
+      const Offer& offer = choice.offers[i];
+      report.push_back({{"node", node->origin.name},
+                        {"op_type", node->origin.type},
+                        {"kernel", offer.kernel},
+                        {"reads", name_of(offer.reads)},
+                        {"gives", name_of(offer.gives)},
+                        {"cost", offer.cost ? ordered_json(*offer.cost) : ordered_json(nullptr)},
+                        {"choice", verdict(choice, i)}});
+    }
+  }
+  return report;
+}
+
 ordered_json source_json(const SourcePlace& place) {
   if (!place.is_known()) return nullptr;
   return {{"module", place.module}, {"line", place.line}, {"code", place.code}};

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "ir/program/program.h"
+#include "passes/lowering/choose_kernels.h"
 
 namespace onnxc {
 
@@ -21,6 +22,10 @@ std::string nodes_table(const std::vector<Origin>& nodes, const Program& program
 nlohmann::ordered_json nodes_json(const std::vector<Origin>& nodes, const Program& program);
 // Every step, as {"step", "description", "nodes": [names], "why"}: why it belongs to none of the nodes, else null.
 nlohmann::ordered_json steps_json(const std::vector<Origin>& nodes, const Program& program);
+
+// Every offer of every node that is lowered, as {"node", "op_type", "kernel", "reads", "gives", "cost", "choice"}: what
+// --dump-ir=choose_kernels shows.
+nlohmann::ordered_json offers_json(const Graph& graph, const KernelChoices& choices);
 
 // "3" or "3-5", or those that are not one after another: "3, 5"; "-" if there is none.
 std::string step_numbers(const std::vector<size_t>& steps);

@@ -23,6 +23,8 @@ Report::Report(const ReportRequest& request, std::string title, std::vector<Orig
       file_(request.file.value_or("")),
       nodes_(std::move(nodes)),
       json_(std::make_unique<ordered_json>(ordered_json{{"format", "onnxc-report"}, {"version", 1}})),
+      cpu_offers_(std::make_unique<ordered_json>()),
+      gpu_offers_(std::make_unique<ordered_json>()),
       page_(std::make_unique<Page>(std::move(title))),
       show_(std::move(show)) {}
 
@@ -32,8 +34,11 @@ void Report::add_graph(const Graph& graph) {
   if (form_ == Form::page) onnxc::add_graph(*page_, graph);
 }
 
-void Report::add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices) {
-  if (form_ == Form::page) onnxc::add_offers(*page_, where, graph, choices);
+void Report::add_offers(const Target& target, const Graph& graph, const KernelChoices& choices) {
+  if (form_ != Form::json && form_ != Form::page) return;
+  ordered_json& offers = std::holds_alternative<machine::GpuMachine>(target.machine) ? *gpu_offers_ : *cpu_offers_;
+  offers = offers_json(graph, choices);
+  onnxc::add_offers(*page_, target.name, choices.cost_unit, offers);
 }
 
 void Report::add_cpu(const Program& program) {
@@ -41,6 +46,7 @@ void Report::add_cpu(const Program& program) {
   if (form_ == Form::tables) return show_(nodes_table(nodes_, program));
   (*json_)["nodes"] = nodes_json(nodes_, program);
   (*json_)["steps"] = steps_json(nodes_, program);
+  (*json_)["offers"] = *cpu_offers_;
   add_nodes(*page_, "the CPU", (*json_)["nodes"], (*json_)["steps"]);
 }
 
@@ -51,6 +57,7 @@ void Report::add_gpu(const std::string& architecture, const Program& program) {
   (*json_)["gpu"] = {{"architecture", architecture},
                      {"nodes", nodes_json(nodes_, program)},
                      {"steps", steps_json(nodes_, program)},
+                     {"offers", *gpu_offers_},
                      {"host_reads", host_reads_json(program)}};
   add_nodes(*page_, architecture, (*json_)["gpu"]["nodes"], (*json_)["gpu"]["steps"]);
 }

@@ -37,7 +37,7 @@ class Report {
   // Once shapes are inferred.
   void add_graph(const Graph& graph);
   // For the graph that is lowered.
-  void add_offers(const std::string& where, const Graph& graph, const KernelChoices& choices);
+  void add_offers(const Target& target, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
   void add_gpu(const std::string& architecture, const Program& program);
   // Without resources if nothing was compiled, only planned.
@@ -51,7 +51,8 @@ class Report {
   Form form_;
   std::filesystem::path file_;
   std::vector<Origin> nodes_;
-  std::unique_ptr<nlohmann::ordered_json> json_;  // as pointers: their headers are large
+  // Pointers: their headers are large.
+  std::unique_ptr<nlohmann::ordered_json> json_, cpu_offers_, gpu_offers_;
   std::unique_ptr<Page> page_;
   std::function<void(std::string_view)> show_;
 };

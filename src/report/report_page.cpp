@@ -60,34 +60,28 @@ void add_graph(Page& page, const Graph& graph) {
       graph_nodes(graph));
 }
 
-double largest_cost(const KernelChoices& choices) {
+double largest_cost(const nlohmann::ordered_json& offers) {
   double largest = 0;
-  for (const auto& [node, choice] : choices.nodes)
-    for (const Offer& offer : choice.offers) largest = std::max(largest, offer.cost.value_or(0));
+  for (const Json& offer : offers)
+    if (!offer.at("cost").is_null()) largest = std::max(largest, offer.at("cost").get<double>());
   return largest;
 }
 
-void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices) {
-  const double scale = largest_cost(choices) >= 1e6 ? 1e6 : 1;
+void add_offers(Page& page, const std::string& where, const std::string& unit, const nlohmann::ordered_json& offers) {
+  const double scale = largest_cost(offers) >= 1e6 ? 1e6 : 1;
   std::vector<Json> rows;
-  for (const auto& node : graph.nodes()) {
-    const auto found = choices.nodes.find(node.get());
-    if (found == choices.nodes.end()) continue;
-    const NodeChoice& choice = found->second;
-    for (size_t i = 0; i < choice.offers.size(); ++i) {
-      const Offer& offer = choice.offers[i];
-      rows.push_back({node->origin.name, node->origin.type, offer.kernel,
-                      fmt::format("{} to {}", name_of(offer.reads), name_of(offer.gives)),
-                      offer.cost ? Json(*offer.cost / scale) : Json(), verdict(choice, i)});
-    }
-  }
+  for (const Json& offer : offers)
+    rows.push_back({offer.at("node"), offer.at("op_type"), offer.at("kernel"),
+                    fmt::format("{} to {}", offer.at("reads").get<std::string>(), offer.at("gives").get<std::string>()),
+                    offer.at("cost").is_null() ? Json() : Json(offer.at("cost").get<double>() / scale),
+                    offer.at("choice")});
   if (rows.empty()) return;
   page.add_table(
       "Kernels that offer, on " + where,
-      fmt::format(
-          "The cost is that of one image, in {}{}, with 64 for each free dim of an input; copies between layouts "
-          "are weighed with it. Without a cost the first that fits is taken.",
-          scale > 1 ? "millions of " : "", choices.cost_unit),
+      fmt::format("The cost is that of one image, in {}{}, with 64 for each free dim of an input; copies between "
+                  "layouts are weighed with it. The last offer is the node's definition as loops. Without a "
+                  "cost the first that fits is taken.",
+                  scale > 1 ? "millions of " : "", unit),
       {{.name = "node"},
        {.name = "operator"},
        {.name = "kernel"},

@@ -17,7 +17,8 @@ class Page;
 void add_graph(Page& page, const Graph& graph);
 
 // For each node the kernels that offer to compute it, with their costs. `where`: "the CPU".
-void add_offers(Page& page, const std::string& where, const Graph& graph, const KernelChoices& choices);
+// `offers`: as offers_json has them.
+void add_offers(Page& page, const std::string& where, const std::string& unit, const nlohmann::ordered_json& offers);
 
 // From the JSON of --report (docs/report.md): what became of each node, the steps of none, and the kernels of a GPU.
 void add_nodes(Page& page, const std::string& where, const nlohmann::ordered_json& nodes,

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 
-#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 #include "toolchain/build_commands.h"
@@ -16,8 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using machine::GpuMachine, machine::Vendor;
+
 // The folder of Debian's rocm-device-libs.
 constexpr const char* debian_folder = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
+
+// libclc for CUDA's driver, and its folders in Debian and in other distributions.
+constexpr const char* libclc = "nvptx64--nvidiacl";
+constexpr std::array libclc_folders = {"/usr/lib/clc", "/usr/share/clc"};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -31,38 +36,67 @@ Compiler clang_of_rocm(const fs::path& rocm, const Compiler& otherwise) {
   return otherwise;
 }
 
-const machine::GpuMachine& row_of(const std::string& architecture) {
-  const machine::GpuMachine* const found = machine::find_gpu(architecture);
-  internal_check(found != nullptr, "a GPU that the command line knows");
-  return *found;
-}
-
 // The switches that OCML reads: no denormal is flushed, NaN and infinity count, square roots are exact. Releases of
 // ROCm after 7.2 have dropped some, and what they switched.
-std::array<std::string, 5> switches(const std::string& architecture) {
-  const bool is_wide = row_of(architecture).wave_lanes == 64;
+std::array<std::string, 5> switches(const GpuMachine& gpu) {
+  const bool is_wide = gpu.wave_lanes == 64;
   return {"oclc_daz_opt_off", "oclc_unsafe_math_off", "oclc_finite_only_off", "oclc_correctly_rounded_sqrt_on",
           is_wide ? "oclc_wavefrontsize64_on" : "oclc_wavefrontsize64_off"};
 }
 
 // Which instructions the library may take for granted. A release that does not know the GPU may know its family or its
 // predecessor.
-std::array<std::string, 3> isa_versions(const std::string& architecture) {
-  const machine::GpuMachine& gpu = row_of(architecture);
+std::array<std::string, 3> isa_versions(const GpuMachine& gpu) {
   const std::string stem = "oclc_isa_version_";
-  return {stem + architecture.substr(3), stem + gpu.family_isa, stem + gpu.older_isa};
+  return {stem + std::string(gpu.architecture).substr(3), stem + gpu.family_isa, stem + gpu.older_isa};
+}
+
+DeviceToolchain find_libclc(const Compiler& compiler) {
+  const std::string name = std::string(libclc) + ".bc", chosen = variable("ONNXC_LIBCLC");
+  if (!chosen.empty()) {
+    user_check(fs::exists(fs::path(chosen) / name), "ONNXC_LIBCLC is {}, and {} is not in it", quote(chosen), name);
+    return {chosen, compiler};
+  }
+  for (const char* folder : libclc_folders)
+    if (fs::exists(fs::path(folder) / name)) return {folder, compiler};
+  user_error(
+      "the math library for NVIDIA's GPUs ({}) is not in {}: apt-get install libclc-19, or set ONNXC_LIBCLC to the "
+      "folder that has it",
+      name, fmt::join(libclc_folders, " or "));
+}
+
+// The options by which the compiler makes what a driver loads. PTX is of a version that CUDA's drivers know from 470
+// on, for sm_90a from 525 on.
+std::vector<std::string> language_options(const GpuMachine& gpu, const Compiler& compiler) {
+  const std::string architecture = gpu.architecture;
+  if (gpu.vendor == Vendor::nvidia)
+    return {"-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=" + architecture,
+            architecture == "sm_90a" ? "--cuda-feature=+ptx80" : "--cuda-feature=+ptx71", "-nocudainc", "-nocudalib",
+            "-S",
+            // A call would keep a product's sums in memory.
+            "-mllvm", "-inline-threshold=1000000"};
+  return {"-x",
+          "hip",
+          "--cuda-device-only",
+          "--no-gpu-bundle-output",
+          "--offload-arch=" + architecture,
+          "-nogpuinc",
+          "-nogpulib",
+          "-fuse-ld=" + compiler.linker};
 }
 
 }  // namespace
 
-std::vector<std::string> device_library_names(const std::string& architecture) {
+std::vector<std::string> device_library_names(const GpuMachine& gpu) {
+  if (gpu.vendor == Vendor::nvidia) return {libclc};
   std::vector<std::string> names{"ocml"};
-  std::ranges::copy(switches(architecture), std::back_inserter(names));
-  names.push_back(isa_versions(architecture).front());
+  std::ranges::copy(switches(gpu), std::back_inserter(names));
+  names.push_back(isa_versions(gpu).front());
   return names;
 }
 
-DeviceToolchain find_device_toolchain(const Compiler& compiler) {
+DeviceToolchain find_device_toolchain(const Compiler& compiler, Vendor vendor) {
+  if (vendor == Vendor::nvidia) return find_libclc(compiler);
   const std::string chosen = variable("ONNXC_DEVICE_LIBRARIES"), rocm_path = variable("ROCM_PATH");
   const fs::path rocm = rocm_path.empty() ? "/opt/rocm" : rocm_path;
   user_check(rocm_path.empty() || fs::is_directory(rocm), "ROCM_PATH is {}, and there is no such folder",
@@ -77,17 +111,17 @@ DeviceToolchain find_device_toolchain(const Compiler& compiler) {
     if (fs::exists(rocm / place / "ocml.bc")) return {rocm / place, clang_of_rocm(rocm, compiler)};
   if (fs::exists(fs::path(debian_folder) / "ocml.bc")) return {debian_folder, compiler};
   user_error(
-      "the math library for GPUs (ocml.bc) is neither in {} nor in {}/amdgcn/bitcode: apt-get install "
-      "rocm-device-libs, or "
-      "set ROCM_PATH to the folder of ROCm",
+      "the math library for AMD's GPUs (ocml.bc) is neither in {} nor in {}/amdgcn/bitcode: apt-get install "
+      "rocm-device-libs, or set ROCM_PATH to the folder of ROCm",
       debian_folder, rocm.string());
 }
 
-void check_compiles_hip(const Compiler& compiler) {
+void check_compiles_for_gpus(const Compiler& compiler, std::span<const GpuMachine> gpus) {
   if (!compiler.is_zig()) return;
   bool has_rocm = false;
   try {
-    has_rocm = !find_device_toolchain(compiler).compiler.is_zig();
+    has_rocm = std::ranges::none_of(
+        gpus, [&](const GpuMachine& gpu) { return find_device_toolchain(compiler, gpu.vendor).compiler.is_zig(); });
   } catch (const UserError&) {  // what else is missing is said when it is needed
   }
   user_check(
@@ -97,7 +131,7 @@ void check_compiles_hip(const Compiler& compiler) {
       quote(compiler.command.front()), usable_compilers(true));
 }
 
-std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture) {
+std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const GpuMachine& gpu) {
   std::vector<std::string> options;
   const auto link = [&](const std::string& name) {
     const fs::path file = toolchain.libraries / (name + ".bc");
@@ -105,23 +139,42 @@ std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, cons
     options.insert(options.end(), {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", file.string()});
     return true;
   };
+  if (gpu.vendor == Vendor::nvidia) {
+    link(libclc);
+    return options;
+  }
   link("ocml");
-  std::ranges::for_each(switches(architecture), link);
-  const std::array<std::string, 3> versions = isa_versions(architecture);
-  user_check(std::ranges::any_of(versions, link), "the math library for GPUs in {} knows no {}: {}.bc is not there",
-             quote(toolchain.libraries.string()), architecture, fmt::join(versions, ".bc, "));
+  std::ranges::for_each(switches(gpu), link);
+  const std::array<std::string, 3> versions = isa_versions(gpu);
+  user_check(std::ranges::any_of(versions, link),
+             "the math library for AMD's GPUs in {} knows no {}: {}.bc is not there",
+             quote(toolchain.libraries.string()), gpu.architecture, fmt::join(versions, ".bc, "));
   return options;
 }
 
-std::vector<std::string> device_compile_command(const Compiler& compiler, const std::string& architecture,
+std::vector<std::string> probing_command(const Compiler& compiler, const GpuMachine& gpu, const std::string& output) {
+  std::vector<std::string> command = compiler.command;
+  const bool is_nvidia = gpu.vendor == Vendor::nvidia;
+  command.insert(command.end(), {is_nvidia ? "--target=nvptx64-nvidia-cuda" : "--target=amdgcn-amd-amdhsa",
+                                 fmt::format("{}={}", is_nvidia ? "-march" : "-mcpu", gpu.architecture), "-nogpulib",
+                                 "-x", "c", is_nvidia ? "-S" : "-c", "/dev/null", "-o", output});
+  return command;
+}
+
+std::string advice_on_compilers(const GpuMachine& gpu) {
+  return gpu.vendor == Vendor::nvidia
+             ? "give --compiler a clang 19 or newer that is built with the target NVPTX, as Debian's is"
+             : "give --compiler clang++-20 or newer, or set ROCM_PATH to a ROCm that has it";
+}
+
+std::vector<std::string> device_compile_command(const Compiler& compiler, const GpuMachine& gpu,
                                                 const std::vector<std::string>& libraries,
                                                 const std::vector<fs::path>& include_folders, const std::string& source,
                                                 const std::string& output) {
   std::vector<std::string> command = compiler.command;
-  command.insert(command.end(),
-                 {"-x", "hip", "--cuda-device-only", "--no-gpu-bundle-output", "--offload-arch=" + architecture,
-                  // The row of machine/gpu_machine.h that the kernels read.
-                  "-DONNXC_GPU=" + architecture, "-nogpuinc", "-nogpulib", "-fuse-ld=" + compiler.linker});
+  std::ranges::copy(language_options(gpu, compiler), std::back_inserter(command));
+  // The row of machine/gpu_machine.h that the kernels read.
+  command.push_back(fmt::format("-DONNXC_GPU={}", gpu.architecture));
   for (const char* argument : {"-std=c++20", "-O3", "-ffp-contract=on", "-fno-exceptions", "-fno-rtti", "-fno-ident",
                                // No symbol that is a hash of the source's path.
                                "-fuse-cuid=none", "-Wno-everything", "-Werror=pass-failed"})
@@ -132,15 +185,16 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
   return command;
 }
 
-std::vector<std::string> device_build_lines(const std::string& architecture, const std::string& source,
-                                            const std::string& code) {
+std::vector<std::string> device_build_lines(const GpuMachine& gpu, const std::string& source, const std::string& code) {
+  const bool is_nvidia = gpu.vendor == Vendor::nvidia;
   const std::vector<std::string> command =
-      device_compile_command(Compiler(), architecture, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
+      device_compile_command(Compiler(), gpu, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
                              "$SOURCE" + source, "$SOURCE" + code);
-  return {"To build its code object, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
-          "under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for AMD's device libraries",
-          fmt::format("{}:", fmt::join(device_library_names(architecture), ", ")),
-          fmt::format("  {}", fmt::join(command, " "))};
+  return {fmt::format("To build its {}, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
+                      is_nvidia ? "PTX" : "code object"),
+          fmt::format("under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for {}",
+                      is_nvidia ? "libclc's" : "AMD's device libraries"),
+          fmt::format("{}:", fmt::join(device_library_names(gpu), ", ")), fmt::format("  {}", fmt::join(command, " "))};
 }
 
 }  // namespace onnxc

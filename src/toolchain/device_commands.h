@@ -1,40 +1,50 @@
-// From device source to a code object, with clang and AMD's device libraries: neither ROCm nor a GPU is needed.
+// From device source to what a GPU's driver loads, with clang and a library of elementary functions: a code object for
+// AMD's, linked with its device libraries, and PTX for NVIDIA's, linked with LLVM's libclc. Neither ROCm, nor CUDA, nor
+// a GPU is needed.
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "machine/gpu_machine.h"
 #include "toolchain/compiler.h"
 
 namespace onnxc {
 
-// AMD's device libraries that kernels link, in the order that clang wants, without ".bc". Releases have all of them, or
+// The libraries that kernels link, in the order that clang wants, without ".bc". AMD's releases have all of theirs, or
 // some.
-std::vector<std::string> device_library_names(const std::string& architecture);
+std::vector<std::string> device_library_names(const machine::GpuMachine& gpu);
 
 struct DeviceToolchain {
   std::filesystem::path libraries;  // the folder of the device libraries
   Compiler compiler;                // the clang that reads them
 };
-// ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler` is used if
-// ROCm does not bring its own. UserError if there are no libraries, saying what to install.
-DeviceToolchain find_device_toolchain(const Compiler& compiler);
-// Called before any work: UserError if the compiler does not know HIP (zig) and ROCm does not bring its own, naming
-// those that do.
-void check_compiles_hip(const Compiler& compiler);
+// For AMD's ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler`
+// is used if ROCm does not bring its own. For NVIDIA's ONNXC_LIBCLC names a folder; without it that of a distribution.
+// UserError if there are no libraries, saying what to install.
+DeviceToolchain find_device_toolchain(const Compiler& compiler, machine::Vendor vendor);
+// Called before any work: UserError if the compiler does not know GPUs (zig) and ROCm does not bring its own for all of
+// them, naming those that do.
+void check_compiles_for_gpus(const Compiler& compiler, std::span<const machine::GpuMachine> gpus);
 // The options that link what the release has. UserError if none fits the GPU.
-std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const std::string& architecture);
+std::vector<std::string> device_libraries(const DeviceToolchain& toolchain, const machine::GpuMachine& gpu);
 
-// The command that compiles `source` for a GPU into the code object `output`.
-std::vector<std::string> device_compile_command(const Compiler& compiler, const std::string& architecture,
+// A command that fails if the compiler does not know the GPU, and what to do then.
+std::vector<std::string> probing_command(const Compiler& compiler, const machine::GpuMachine& gpu,
+                                         const std::string& output);
+std::string advice_on_compilers(const machine::GpuMachine& gpu);
+
+// The command that compiles `source` for a GPU into the code `output`.
+std::vector<std::string> device_compile_command(const Compiler& compiler, const machine::GpuMachine& gpu,
                                                 const std::vector<std::string>& libraries,
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);
 
-// How a person builds the code object from what write_source wrote: lines for the head of the device source. `source`,
+// How a person builds the code from what write_source wrote: lines for the head of the device source. `source`,
 // `code`: what follows the host file's name.
-std::vector<std::string> device_build_lines(const std::string& architecture, const std::string& source,
+std::vector<std::string> device_build_lines(const machine::GpuMachine& gpu, const std::string& source,
                                             const std::string& code);
 
 }  // namespace onnxc

@@ -63,23 +63,24 @@ class Build {
   }
 
   void compile_devices() {
-    const DeviceToolchain toolchain = find_device_toolchain(options_.compiler);
     for (size_t i = 0; i < model_.devices.size(); ++i) {
       const EmittedDevice& device = model_.devices[i];
-      const std::string architecture = device.machine.architecture;
-      const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+      const machine::GpuMachine& gpu = device.machine;
+      const DeviceToolchain toolchain = find_device_toolchain(options_.compiler, gpu.vendor);
+      const DeviceSuffixes suffixes = device_suffixes(gpu, i);
       write_file(path("model" + suffixes.source), device.source);
-      check_compiles_for(architecture, toolchain.compiler);
-      commands_.push_back(device_compile_command(
-          toolchain.compiler, architecture, device_libraries(toolchain, architecture), parts_.include_folders,
-          path("model" + suffixes.source).string(), path("model" + suffixes.code).string()));
-      // Only of the first GPU, as the report is.
-      if (options_.reports_kernels && i == 0) commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
+      check_compiles_for(gpu, toolchain.compiler);
+      commands_.push_back(device_compile_command(toolchain.compiler, gpu, device_libraries(toolchain, gpu),
+                                                 parts_.include_folders, path("model" + suffixes.source).string(),
+                                                 path("model" + suffixes.code).string()));
+      // Only of the first GPU, as the report is. PTX has no registers of its own.
+      if (options_.reports_kernels && i == 0 && gpu.vendor == machine::Vendor::amd)
+        commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       if (device.has_own_weights) add_data(device.weights_symbol, device.weights);
     }
     said_ = fmt::format("{}", fmt::join(run_all(), ""));
     commands_.clear();
-    // The code objects are data of the host's file.
+    // The code is data of the host's file.
     for (size_t i = 0; i < model_.devices.size(); ++i) {
       const machine::GpuMachine& gpu = model_.devices[i].machine;
       add_assembly(device_code_symbol(gpu), path("model" + device_suffixes(gpu, i).code));
@@ -97,17 +98,13 @@ class Build {
   }
 
   // Clang 19 knows all but the newest.
-  void check_compiles_for(const std::string& gpu, const Compiler& compiler) {
-    if (gpu == machine::default_gpu.architecture) return;
-    std::vector<std::string> command = compiler.command;
-    command.insert(command.end(), {"--target=amdgcn-amd-amdhsa", "-mcpu=" + gpu, "-nogpulib", "-x", "c", "-c",
-                                   "/dev/null", "-o", path("nothing.o").string()});
+  void check_compiles_for(const machine::GpuMachine& gpu, const Compiler& compiler) {
+    if (gpu.architecture == std::string_view(machine::default_gpu.architecture)) return;
     const ProcessResult result =
-        run_process(command, {.environment = environment(), .deadline = options_.deadline, .memory = options_.memory});
-    user_check(
-        result.succeeded(),
-        "{} does not compile for {}: give --compiler clang++-20 or newer, or set ROCM_PATH to a ROCm that has it",
-        compiler.command.front(), gpu);
+        run_process(probing_command(compiler, gpu, path("nothing.o").string()),
+                    {.environment = environment(), .deadline = options_.deadline, .memory = options_.memory});
+    user_check(result.succeeded(), "{} does not compile for {}: {}", compiler.command.front(), gpu.architecture,
+               advice_on_compilers(gpu));
   }
 
   void compile(const fs::path& source, const CpuMachine& machine) {
@@ -219,7 +216,8 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
 DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index) {
   const std::string stem = index == 0 ? ".device" : fmt::format(".device{}", index);
   const char* const name = machine::is_default_card(gpu) ? gpu.architecture : gpu.name;
-  return {stem + ".hip", stem + ".weights", fmt::format(".{}.co", name)};
+  return {stem + ".hip", stem + ".weights",
+          fmt::format(".{}.{}", name, gpu.vendor == machine::Vendor::nvidia ? "ptx" : "co")};
 }
 
 void write_source(const EmittedModel& model, const fs::path& output) {

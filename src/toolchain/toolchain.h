@@ -42,7 +42,7 @@ inline constexpr const char* source_suffixes[] = {"", ".weights", ".data.s"};
 struct DeviceSuffixes {
   std::string source, weights, code;
 };
-// ".device.hip", ".device.weights" and ".gfx942.co"; of a further GPU ".device1.hip" and so on.
+// ".device.hip", ".device.weights" and ".gfx942.co" or ".sm_80.ptx"; of a further GPU ".device1.hip" and so on.
 DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index);
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 

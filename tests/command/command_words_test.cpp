@@ -44,7 +44,7 @@ TEST(CommandWords, ANearMissGetsASuggestion) {
 TEST(CommandWords, AnOptionWithoutEffectIsRefused) {
   const auto refused = [](std::vector<std::string> words) { return [=] { options_of(words); }; };
   EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--gpu-arch", "gfx942"}),
-              ThrowsMessage<UsageError>(StrEq("--gpu-arch has an effect only with --target hip; give that as well, or "
+              ThrowsMessage<UsageError>(StrEq("--gpu-arch has an effect only with --target gpu; give that as well, or "
                                               "leave out --gpu-arch")));
   EXPECT_THAT(refused({"m.onnx", "-o", "m.so", "--keep-float32", "a"}),
               ThrowsMessage<UsageError>(StrEq("--keep-float32 has an effect only with --precision bfloat16 or "
@@ -54,6 +54,10 @@ TEST(CommandWords, AnOptionWithoutEffectIsRefused) {
   // One word of a list, and a value by default.
   EXPECT_TRUE(options_of({"m.onnx", "-o", "m.so", "--target", "cpu,hip", "--gpu-arch", "gfx942"}).for_gpu());
   EXPECT_EQ(options_of({"m.onnx", "-o", "m.so", "--march", "x86-64-v3"}).marches.front(), "x86-64-v3");
+  // Other names.
+  EXPECT_EQ(options_of({"m.onnx", "-o", "m.so", "--target", "hip", "--fp32", "tf32"}).target, "gpu");
+  EXPECT_EQ(options_of({"m.onnx", "-o", "m.so", "--target", "hip", "--fp32", "tf32"}).fp32, "xf32");
+  EXPECT_EQ(options_of({"m.onnx", "-o", "m.so", "--target", "cpu,hip"}).target, "cpu,gpu");
   // The host's part of a model for a GPU is code for a CPU.
   EXPECT_FALSE(options_of({"m.onnx", "-o", "m.so", "--target", "hip", "--march", "x86-64-v3"}).for_cpu());
 }

@@ -50,7 +50,7 @@ def sources() -> list[Path]:
 
 
 def test_environment_variables() -> None:
-    pattern = re.compile(r'(?:getenv|environment|environ\.get)\(\s*"([A-Z][A-Z0-9_]+)"')
+    pattern = re.compile(r'(?:getenv|environment|environ\.get|is_named_by|loaded)\(\s*"([A-Z][A-Z0-9_]+)"')
     read = {name for file in sources() for name in pattern.findall(file.read_text())}
     usual = {"HOME", "PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "VIRTUAL_ENV"}  # of every program
     cells = " ".join(rows(REFERENCE / "environment.md"))

@@ -187,11 +187,11 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
     return found
 
 
-def arguments_type(kernel: Kernel) -> str:
-    """The structure of its arguments; a further launch has those of the first."""
-    further = re.fullmatch(r"(second|third|fourth)(\d+)", kernel.name)
+def arguments_type(name: str) -> str:
+    """The structure of a kernel's arguments; a further launch has those of the first."""
+    further = re.fullmatch(r"(second|third|fourth)(\d+)", name)
     if not further:
-        return f"{kernel.name.capitalize()}_arguments"
+        return f"{name.capitalize()}_arguments"
     return f"Kernel{int(further[2]) - 1 - ('second', 'third', 'fourth').index(further[1])}_arguments"
 
 
@@ -222,11 +222,11 @@ def test_gate(
     assert templates == products.keys() | fused.keys() | channelwise(device_source) | lines(device_source)
     counted_on = planned(device_source)
     assert templates == counted_on.keys()
-    structures = sorted({arguments_type(kernel) for kernel in found})
+    structures = sorted({arguments_type(kernel.name) for kernel in found})
     packed, read = host_layouts(host_source.read_text(), structures), device_layouts(device_source, structures)
     problems = []
     for kernel in found:
-        structure = arguments_type(kernel)
+        structure = arguments_type(kernel.name)
         wrong = faults(kernel) + argument_faults(kernel, packed[structure], read[structure])
         if kernel.name in counted_on:
             wrong += planning_faults(kernel, counted_on[kernel.name])

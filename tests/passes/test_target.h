@@ -45,7 +45,7 @@ inline Target loops_target() {
   Target target = test_target();
   target.offers = [](const Node& node, const Graph&) {
     if (!is_operator(&node, "Conv")) return Offers();
-    return Offers{{.kernel = "loops", .gives = LayoutDemand::blocks, .lower = [&node](LoweringContext& context) {
+    return Offers{{.kernel = "test_loops", .gives = LayoutDemand::blocks, .lower = [&node](LoweringContext& context) {
                      lower_by_definition(node, context);
                    }}};
   };

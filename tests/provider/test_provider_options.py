@@ -28,7 +28,7 @@ FAULTY_OPTIONS = {
         {"options": "--dim Q=3"},
         "the provider's option 'options': onnxc: --dim Q: the inputs have no dim of this name; they have: D, H, N, W",
     ),
-    "no effect": ({"options": "--gpu-arch gfx942"}, "--gpu-arch has an effect only with --target hip"),
+    "no effect": ({"options": "--gpu-arch gfx942"}, "--gpu-arch has an effect only with --target gpu"),
     "no model": (
         {"options": "--help"},
         "the provider's option 'options': with these words the command compiles nothing",

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from onnxc import abi, volume_abi
+from onnxc.session import DEVICES
 from tests.onnxc_commands import REPOSITORY
 
 STRUCTURES = {
@@ -27,6 +28,9 @@ CONSTANTS = {
     "ONNXC_ERROR_SIZE": abi.ERROR_SIZE,
     "ONNXC_OK": abi.OK,
     "ONNXC_HIP_GRAPH": abi.HIP_GRAPH,
+    "ONNXC_GPU_GRAPH": abi.GPU_GRAPH,
+    "ONNXC_GPU": DEVICES["gpu"],
+    "ONNXC_HIP": DEVICES["hip"],
     "ONNXC_STOPPED": volume_abi.STOPPED,
     "ONNXC_PLACES_EVEN": volume_abi.PLACES["even"],
     "ONNXC_IMPORTANCE_GAUSSIAN": volume_abi.IMPORTANCE["gaussian"],

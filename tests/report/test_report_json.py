@@ -67,7 +67,14 @@ def test_every_field_is_documented(model: Path, compiled: Json) -> None:
         assert set(kernel) == documented(2)
     text = PAGE.read_text()
     gpu = compiled["gpu"]
-    for one in (compiled["nodes"][0], compiled["steps"][0], gpu["nodes"][0], gpu["steps"][0], gpu["host_reads"][0]):
+    for one in (
+        compiled["nodes"][0],
+        compiled["steps"][0],
+        gpu["nodes"][0],
+        gpu["steps"][0],
+        gpu["host_reads"][0],
+        compiled["offers"][0],
+    ):
         fields = ", ".join(f'"{name}"' for name in one)
         assert f"{{{fields}}}" in text
     assert "gpu" not in report(model)

@@ -67,7 +67,7 @@ TEST(Create, RefusesWhatItCannotDo) {
   options.device = ONNXC_HIP;
   EXPECT_EQ(
       refuse(options, ONNXC_UNSUPPORTED_DEVICE),
-      "this model was compiled for 'cpu x86-64' and has no code for a GPU; compile it with --target hip (or cpu,hip) "
+      "this model was compiled for 'cpu x86-64' and has no code for a GPU; compile it with --target gpu (or cpu,gpu) "
       "to run it on one");
   options = {};
   options.flags = 64;

@@ -8,10 +8,11 @@
 //     w[s + round] = 1;  state += sum(w)    step 5, and step 6 ends the round, or the loop: level 3
 //   y[s] = state;  z[rounds] = 0, 1, ...    step 7
 //
-// s must not be 13. The same for a GPU, whose kernels are those of hip/fake_hip.cpp.
-#include "hip/backend.h"
-#include "runtime/hip/fake_kernels.h"
-#include "runtime/hip/gpu_steps.h"
+// s must not be 13. The same for a GPU, whose kernels are those of gpu/fake_kernels.cpp.
+#include "gpu/backend.h"
+#include "runtime/gpu/fake_code.h"
+#include "runtime/gpu/fake_kernels.h"
+#include "runtime/gpu/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -171,9 +172,9 @@ const StepDescription device_steps[] = {
 };
 
 const DeviceProgram device_program = {
-    .architecture = "gfx942",
-    .compute_units = 304,
-    .code_object = reinterpret_cast<const unsigned char*>("code"),
+    .architecture = fake_architecture,
+    .compute_units = fake_compute_units,
+    .code_object = reinterpret_cast<const unsigned char*>(fake_code),
     .kernels = kernels,
     .kernel_count = 6,
     .level_count = 4,
@@ -185,7 +186,13 @@ const DeviceProgram device_program = {
     .weights = nullptr,
     .weights_size = 0,
 };
+#ifdef FAKE_BOTH_VENDORS
+const DeviceProgram of_other_vendor =
+    with_code(device_program, "sm_80", 108, reinterpret_cast<const unsigned char*>(fake_ptx));
+const DeviceProgram* const device_programs[] = {&device_program, &of_other_vendor};
+#else
 const DeviceProgram* const device_programs[] = {&device_program};
+#endif
 
 const char* const cpu_features[] = {"sse2", nullptr};
 alignas(64) const unsigned char weights[64] = {};
@@ -223,8 +230,8 @@ extern const ModelDescription model = {
     .weights = weights,
     .weights_size = sizeof weights,
     .device_programs = device_programs,
-    .device_program_count = 1,
-    .device_backend = &hip_backend,
+    .device_program_count = sizeof device_programs / sizeof *device_programs,
+    .device_backend = &gpu_backend,
 };
 
 }  // namespace onnxc::runtime

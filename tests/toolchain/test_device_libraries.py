@@ -108,7 +108,7 @@ def test_a_rocm_that_is_not_there(model: Path, monkeypatch: pytest.MonkeyPatch) 
         ("ocml", "ONNXC_DEVICE_LIBRARIES is '{folder}', and ocml.bc is not in it"),
         (
             OLD[-1],
-            "the math library for GPUs in '{folder}' knows no gfx942: oclc_isa_version_942.bc, "
+            "the math library for AMD's GPUs in '{folder}' knows no gfx942: oclc_isa_version_942.bc, "
             "oclc_isa_version_9-4-generic.bc, oclc_isa_version_90a.bc is not there",
         ),
     ],

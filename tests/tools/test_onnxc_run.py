@@ -260,9 +260,9 @@ def test_memory_of_given_dims() -> None:
         (
             ["--random", "1", "--dim", "N=3", "--device", "hip:one"],
             2,
-            "--device hip:one: expected cpu, hip, or hip:N, the GPU of number N, such as hip:1",
+            "--device hip:one: expected cpu, gpu, or gpu:N, the GPU of number N, such as gpu:1",
         ),
-        (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device hip as well"),
+        (["--random", "1", "--dim", "N=3", "--hip-graph"], 2, "--hip-graph: give --device gpu as well"),
         (["--random", "1", "--shapes", "x:3x5"], 1, "input 'x': dim 1 must be 4; the inputs are 'x' 3x5, 'k?' 4"),
         (["--random", "1", "--shapes", "x:3"], 2, "--shapes: input 'x' has rank 2, and 1 dim is given"),
         (["--no-such-option"], 2, "there is no option '--no-such-option'"),
@@ -310,8 +310,8 @@ def test_the_cpu_is_named_only_if_the_model_runs_on_it(target: str, tmp_path: Pa
     text = '<ir_version: 9, opset_import: ["" : 18]> m (float[9] x) => (float[9] y) { y = Exp (x) }'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
     compile_model(tmp_path / "m.onnx", tmp_path / "m.so", "--target", target)
-    expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,hip to run it on"
-    other = {"the model also runs on the CPU", "compile it with --target cpu,hip to run it on"} - {expected}
+    expected = "the model also runs on the CPU" if "cpu" in target else "compile it with --target cpu,gpu to run it on"
+    other = {"the model also runs on the CPU", "compile it with --target cpu,gpu to run it on"} - {expected}
     lacks = [("hip:9", str(SIMULATOR), "there is no GPU 9"), ("hip", "libamdhip64.so.5", "HIP finds no AMD GPU")]
     for device, library, reason in lacks:
         command = [str(BINARIES / "onnxc-run"), str(tmp_path / "m.so"), "--random", "0", "--device", device]

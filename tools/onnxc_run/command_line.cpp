@@ -49,11 +49,12 @@ void parse_dim(const std::string& text, std::map<std::string, int64_t>& dims) {
 
 Device parse_device(const std::string& text) {
   if (text == "cpu") return {};
-  if (text == "hip") return {text, true, 0};
-  constexpr std::string_view numbered = "hip:";
-  std::optional<int32_t> index;
-  if (text.starts_with(numbered)) index = parse_number<int32_t>(std::string_view(text).substr(numbered.size()));
-  if (!index || *index < 0) usage_error("--device", text, "cpu, hip, or hip:N, the GPU of number N, such as hip:1");
+  const size_t colon = text.find(':');
+  const std::string_view kind = std::string_view(text).substr(0, colon);
+  std::optional<int32_t> index = 0;
+  if (colon != std::string::npos) index = parse_number<int32_t>(std::string_view(text).substr(colon + 1));
+  if ((kind != "gpu" && kind != "hip") || !index || *index < 0)
+    usage_error("--device", text, "cpu, gpu, or gpu:N, the GPU of number N, such as gpu:1");
   return {text, true, *index};
 }
 
@@ -217,7 +218,7 @@ struct Words {
         .option("--threads", options.threads,
                 "number of threads (default, as 0 and -1: as many as the CPUs that the process may use)")
         .between(-1, 1024);
-    table.option("--device", device, "device to run on: cpu, hip, or hip:N, the GPU of number N, from 0").word("NAME");
+    table.option("--device", device, "device to run on: cpu, gpu, or gpu:N, the GPU of number N, from 0").word("NAME");
     table.flag("--hip-graph", options.hip_graph,
                "launch the kernels of a run as one HIP graph, if no size or condition depends on the data");
   }
@@ -232,7 +233,7 @@ struct Words {
     options.device = parse_device(device);
     options.threads = std::max(options.threads, 0);
     if (options.profile == on_standard_output) options.profile = "";
-    if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device hip as well");
+    if (options.hip_graph && !options.device.is_gpu) throw UsageError("--hip-graph: give --device gpu as well");
   }
 };
 

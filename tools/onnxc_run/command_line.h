@@ -13,7 +13,7 @@ std::variant<RunOptions, int> parse_command_line(int argc, char** argv);
 //
 // "N=4"
 void parse_dim(const std::string& text, std::map<std::string, int64_t>& dims);
-// "cpu", "hip", which is the first GPU, or "hip:1"
+// "cpu", "gpu", which is the first GPU, or "gpu:1"; "hip" is a name for "gpu"
 Device parse_device(const std::string& text);
 // "x:1x1x96x96x96,y:3" or with commas inside, "x:1,3,224,224"; ":" of a name itself is kept ("a:0:1x3").
 void parse_shapes(const std::string& text, std::map<std::string, std::vector<int64_t>>& shapes);

@@ -27,7 +27,7 @@ struct ToleranceOptions {
 };
 
 struct Device {
-  std::string text = "cpu";  // as it was given: "cpu", "hip" or "hip:1"
+  std::string text = "cpu";  // as it was given: "cpu", "gpu" or "gpu:1"
   bool is_gpu = false;
   int32_t index = 0;  // of the GPU
 };

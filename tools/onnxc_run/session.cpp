@@ -4,11 +4,15 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <string_view>
 
+#include "onnxc_run/slow_notice.h"
 #include "onnxc_run/steps.h"
 #include "support/list_text.h"
 #include "support/safe_file.h"
@@ -153,15 +157,29 @@ DType dtype_of(const onnxc_value_info& info) {
   return row->dtype;
 }
 
+namespace {
+
+// NVIDIA's driver compiles the kernels when a model is loaded for the first time, for up to seconds.
+std::unique_ptr<SlowNotice> notice_of_compile(const onnxc_api& api, const Device& device) {
+  if (!device.is_gpu || std::string_view(api.target).find("cuda ") == std::string_view::npos) return nullptr;
+  return std::make_unique<SlowNotice>(std::chrono::seconds(1), [] {
+    spdlog::info("the GPU's driver compiles the kernels; it keeps them for the next load");
+  });
+}
+
+}  // namespace
+
 Session::Session(const ModelLibrary& library, int threads, const Device& device, bool hip_graph) : library_(library) {
   onnxc_options options = {};
   options.struct_size = sizeof options;
   options.threads = threads;
-  options.device = device.is_gpu ? ONNXC_HIP : ONNXC_CPU;
+  options.device = device.is_gpu ? ONNXC_GPU : ONNXC_CPU;
   options.device_index = device.index;
-  if (hip_graph) options.flags |= ONNXC_HIP_GRAPH;
+  if (hip_graph) options.flags |= ONNXC_GPU_GRAPH;
   char error[ONNXC_ERROR_SIZE] = "";
+  std::unique_ptr<SlowNotice> notice = notice_of_compile(api(), device);
   const onnxc_status status = api().create(&options, &instance_, error, sizeof error);
+  notice.reset();
   // An option, or an environment variable.
   if (status == ONNXC_INVALID_ARGUMENT) throw UsageError(error);
   user_check(status == ONNXC_OK, "{}: {}", quote(library.path().string()), error);

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from onnxc import dtypes
 from onnxc.errors import OnnxcError
 
-CPU, ROCM, ROCM_HOST = 1, 10, 11  # DLDeviceType
+# DLDeviceType.
+CPU, CUDA, CUDA_HOST, ROCM, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 10, 11, 13
+GPU_NAMES = {CUDA: "cuda", ROCM: "hip"}
 _CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # DLDataTypeCode, by numpy's kinds
 _BFLOAT16 = 4
 _NAME = b"dltensor"

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from onnxc import abi, dtypes, tensor
 from onnxc.arguments import refused
 from onnxc.errors import ArgumentError, OnnxcError, RunError
+from onnxc.memory import dlpack
 from onnxc.tensor import Tensor
 
 
@@ -24,6 +25,9 @@ class Runner(Protocol):
 
     device_index: int | None
     """Of its GPU; None for the CPU."""
+
+    place: tuple[int, int]
+    """DLPack's type and number of its device."""
 
     def get_inputs(self) -> Sequence[ValueInfo]: ...
     def get_outputs(self) -> Sequence[ValueInfo]: ...
@@ -49,7 +53,7 @@ def run(
         context: int | None, output: int, dtype: int, rank: int, dims: "ctypes._Pointer[ctypes.c_int64]", size: int
     ) -> int | None:
         try:
-            made[output_names[output]] = result = tensor.empty(dtype, tuple(dims[:rank]), device)
+            made[output_names[output]] = result = tensor.empty(dtype, tuple(dims[:rank]), session.place)
         except (MemoryError, KeyError, OnnxcError) as failure:
             failures.append(failure)
             return None
@@ -85,13 +89,14 @@ def run(
 def _taken(session: Runner, role: str, name: str, value: Any, stream: int) -> Tensor:
     what = f"{role} {name!r}"
     result = tensor.taken(value, what, stream, role == "output")
-    if result.is_on_gpu and session.device_index is not None and result.device != f"hip:{session.device_index}":
-        raise OnnxcError(f"{what} is on {result.device}, and the session runs on hip:{session.device_index}")
+    if result.is_on_gpu and session.device_index is not None and result.__dlpack_device__() != session.place:
+        kind, number = session.place
+        raise OnnxcError(f"{what} is on {result.device}, and the session runs on {dlpack.GPU_NAMES[kind]}:{number}")
     return result
 
 
 def stream_handle(stream: Any) -> int:
-    """A stream's hipStream_t as a number: PyTorch's and CuPy's streams are taken, and 0 or None is the default one."""
+    """A stream's hipStream_t or CUstream as a number; PyTorch's and CuPy's are taken. 0 and None: the default one."""
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
@@ -101,4 +106,4 @@ def stream_handle(stream: Any) -> int:
         return stream
     if isinstance(stream, ctypes.c_void_p):
         return stream.value or 0
-    raise refused("stream", stream, "a hipStream_t as a number, or a stream of PyTorch or CuPy")
+    raise refused("stream", stream, "a hipStream_t or CUstream as a number, or a stream of PyTorch or CuPy")

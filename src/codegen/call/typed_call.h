@@ -29,7 +29,9 @@ struct TypedCall {
 template <class... Specs, class Fuse>
 Fusion fusion_of(std::string_view name, Fuse fuse) {
   using Chain = std::span<const KernelCall* const>;
-  return {name, sizeof...(Specs), [fuse](Program& program, Chain chain) -> std::optional<KernelCall> {
+  return {.name = name,
+          .calls = sizeof...(Specs),
+          .fuse = [fuse](Program& program, Chain chain) -> std::optional<KernelCall> {
             return [&]<size_t... i>(std::index_sequence<i...>) -> std::optional<KernelCall> {
               const auto specs = std::tuple(spec_of<Specs>(*chain[i])...);
               if (((std::get<i>(specs) == nullptr) || ...)) return std::nullopt;

@@ -190,10 +190,11 @@ class HipEmitter {
       const KernelFigures planned = spec->figures();
       device_.line(
           fmt::format("// planned: {} bytes of LDS, {} wavefronts a SIMD unit", planned.lds_bytes, planned.waves));
-      print_global_function(kernel.name, kernel.number, *spec, instance, has_inner);
+      const std::string bounds = register_bounds(*spec, planned);
+      print_global_function(kernel.name, kernel.number, bounds, instance, has_inner);
       for (size_t i = 0; i < further.size(); ++i)
-        print_global_function(add_kernel(further_stems.at(i)).name, kernel.number, *spec, further[i].instance,
-                              has_inner);
+        print_global_function(add_kernel(further_stems.at(i)).name, kernel.number,
+                              register_bounds(*spec, further[i].figures), further[i].instance, has_inner);
       device_.line("");
       print_kernel_types(host_, call, *spec, arguments_type, kernel.number, EpilogueSide::host);
     }
@@ -216,14 +217,23 @@ class HipEmitter {
 
   static constexpr std::array<const char*, 3> further_stems = {"second", "third", "fourth"};
 
+  // The attributes by which the compiler deals out registers: on NVIDIA's GPUs for so many blocks of a unit.
+  std::string register_bounds(const HipKernelSpec& spec, const std::optional<KernelFigures>& planned) const {
+    const machine::GpuMachine& gpu = options_.machine;
+    if (gpu.vendor == machine::Vendor::nvidia)
+      return fmt::format("__launch_bounds__(nest_threads, {})",
+                         planned ? std::max<int64_t>(planned->waves / kernels::block_waves(gpu), 1) : 1);
+    return fmt::format("__launch_bounds__(nest_threads) {}",
+                       spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_PLANNED_WAVES");
+  }
+
   // `number` is that of the kernel whose arguments it takes.
-  void print_global_function(const std::string& name, size_t number, const HipKernelSpec& spec,
+  void print_global_function(const std::string& name, size_t number, const std::string& bounds,
                              const std::string& instance, bool has_inner) {
-    device_.line(fmt::format(
-        "extern \"C\" __global__ __launch_bounds__(nest_threads) {} void {}(Kernel{}_arguments arguments) {{ "
-        "{}(arguments.call, {}arguments.epilogue); }}",
-        spec.wants_registers() ? "ONNXC_ONLY_TWO_WAVES" : "ONNXC_PLANNED_WAVES", name, number, instance,
-        has_inner ? "arguments.inner, " : ""));
+    device_.line(
+        fmt::format("extern \"C\" __global__ {} void {}(Kernel{}_arguments arguments) {{ {}(arguments.call, "
+                    "{}arguments.epilogue); }}",
+                    bounds, name, number, instance, has_inner ? "arguments.inner, " : ""));
   }
 
   // The structures of a call's epilogues, with `number` in their names; returns the initializers of their members.
@@ -311,7 +321,9 @@ std::string identifier(const machine::GpuMachine& gpu) {
 std::string device_code_symbol(const machine::GpuMachine& gpu) { return "onnxc_device_code_" + identifier(gpu); }
 
 std::string target_text(const machine::GpuMachine& gpu) {
-  return fmt::format("hip {}{}", gpu.architecture, machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
+  const char* const language = gpu.vendor == machine::Vendor::nvidia ? "cuda" : "hip";
+  return fmt::format("{} {}{}", language, gpu.architecture,
+                     machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
 }
 
 EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options) {

@@ -26,7 +26,7 @@ struct HipEmitOptions {
 struct EmittedDevice {
   machine::GpuMachine machine;
   std::string source;  // one HIP file: all kernels
-  // Text of the host file, inside of namespace onnxc::runtime: defines the DeviceProgram (runtime/hip/program.h) that
+  // Text of the host file, inside of namespace onnxc::runtime: defines the DeviceProgram (runtime/gpu/program.h) that
   // `program` names.
   std::string host, program;
   std::vector<std::string> host_headers;  // that it needs

@@ -7,6 +7,7 @@
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
+#include "codegen/hip/gemm/gemm_choice.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -36,6 +37,20 @@ namespace {
 // A quarter of the wavefronts that a compute unit holds, with few of their lanes at work.
 constexpr int64_t results_a_unit = 16;
 
+// Microseconds, for vectors of floats that come from memory. A reduction reads each element again. Nothing is measured,
+// so that only launches decide against blocks, but not the parts of a microsecond that a kernel is expected to take
+// less.
+LayoutCosts layout_costs(const machine::GpuMachine& gpu) {
+  const double element = 1e6 * sizeof(float) / gpu.memory_bytes_a_second, vector = element * kernels::block_channels;
+  return {.copy_to_rows = 2 * vector,
+          .copy_to_blocks = 2 * vector,
+          .copy_step = least_launch_microseconds(gpu),
+          .preference_for_blocks = kernels::launch_microseconds / 4,
+          .moved_vector = vector,
+          .weight_byte = element / sizeof(float),
+          .folded_element = element};
+}
+
 Offers gather_offers(const Node& node, const Graph& graph, kernels::Products products, const machine::GpuMachine& gpu) {
   HipProblem problem{.node = &node, .graph = &graph, .products = products};
   if (std::optional<KernelConvolution> convolution = as_kernel_convolution(node))
@@ -60,7 +75,7 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (gpu.has_mfma) fusions.push_back(attention_fusion(gpu));
+  if (gpu.matrix_unit == machine::MatrixUnit::mfma) fusions.push_back(attention_fusion(gpu));
   fusions.push_back(normalized_product_fusion(gpu));
   fusions.push_back(chunked_product_fusion(gpu));
   return {.name = "the GPU",
@@ -68,6 +83,8 @@ Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
           .block_channels = kernels::block_channels,
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
+          .costs = layout_costs(gpu),
+          .weighs_definitions = false,  // the latency of a small nest is not counted
           .offers = [products, gpu](const Node& node,
                                     const Graph& graph) { return gather_offers(node, graph, products, gpu); },
           .fits_epilogue = fits_epilogue,

@@ -83,7 +83,7 @@ class Emitter {
     std::set<std::string> headers;
     for (const EmittedDevice& device : options_.devices)
       headers.insert(device.host_headers.begin(), device.host_headers.end());
-    writer_.line("#include \"hip/backend.h\"");
+    writer_.line("#include \"gpu/backend.h\"");
     for (const std::string& header : headers) writer_.line(fmt::format("#include \"{}\"", header));
   }
 
@@ -250,7 +250,7 @@ class Emitter {
     if (options_.devices.empty()) return;
     field("device_programs", "device_programs");
     field("device_program_count", std::to_string(options_.devices.size()));
-    field("device_backend", "&hip_backend");
+    field("device_backend", "&gpu_backend");
   }
 
   const Program& program_;

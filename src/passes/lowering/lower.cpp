@@ -51,18 +51,21 @@ void LoweringContext::copy(BufferId from, BufferId to, const Origin& origin) {
 BufferId LoweringContext::buffer_as(const Value& value, const Layout& layout, const Origin& origin) {
   BufferId own = buffer(value);
   if (program_.buffer(own).layout == layout) return own;
+  if (const auto found = copies_.find({own, layout.to_string() + place_}); found != copies_.end()) return found->second;
+  Buffer converted = program_.buffer(own);
+  converted.kind = BufferKind::temporary;
+  converted.constant.reset();
+  converted.layout = layout;
+  const BufferId result = program_.add(std::move(converted));
+  copy(own, result, origin);
+  remember_copy(own, layout, result);
+  return result;
+}
+
+void LoweringContext::remember_copy(BufferId own, const Layout& layout, BufferId copy) {
   const CopyKey key{own, layout.to_string() + place_};
-  auto [found, is_new] = copies_.try_emplace(key, -1);
-  if (is_new) {
-    if (!loops_.empty()) loops_.back().push_back(key);
-    Buffer converted = program_.buffer(own);
-    converted.kind = BufferKind::temporary;
-    converted.constant.reset();
-    converted.layout = layout;
-    found->second = program_.add(std::move(converted));
-    copy(own, found->second, origin);
-  }
-  return found->second;
+  copies_[key] = copy;
+  if (!loops_.empty()) loops_.back().push_back(key);
 }
 
 void LoweringContext::end_loop() {
@@ -81,7 +84,9 @@ void LoweringContext::emit_kernel(KernelCall call, const Value& output, const La
   }
   BufferId written = call.output;
   program_.steps.push_back({std::move(call), {origin}});
-  if (own != written) copy(written, own, origin);
+  if (own == written) return;
+  copy(written, own, origin);
+  remember_copy(own, layout, written);
 }
 
 // -------------------------------------------------------------------------------------------------------- lowering
@@ -112,16 +117,28 @@ void lower_outputs(const Graph& graph, LoweringContext& context) {
   }
 }
 
-// Reports find the kernel that was chosen by its name.
-void check_name(std::span<const Step> steps, const std::string& kernel) {
+bool has_layout(const Buffer& buffer, LayoutDemand demand) {
+  return demand == LayoutDemand::none || buffer.layout.is_row_major() == (demand == LayoutDemand::rows);
+}
+
+// The calls of a node do what its offer says: one has its name, by which reports find it, and those of its activations
+// and of its output are in the layouts that were priced.
+void check_calls(const Program& program, std::span<const Step> steps, const Node& node, const Offer& offer) {
   bool has_call = false, is_named = false;
   for (const Step& step : steps) {
     const auto* call = std::get_if<KernelCall>(&step.work);
     if (call == nullptr) continue;
     has_call = true;
-    is_named |= (call->spec->describe() + " ").starts_with(kernel + " ");
+    is_named |= (call->spec->describe() + " ").starts_with(offer.kernel + " ");
+    const auto is_activation = [&](BufferId id) { return program.buffer(id).name == node.inputs[0]->name; };
+    for (const BufferId input : call->inputs)
+      internal_check(!is_activation(input) || has_layout(program.buffer(input), offer.reads),
+                     "a kernel reads the layout of its offer");
+    const Buffer& written = program.buffer(call->output);
+    internal_check(written.name != node.outputs[0]->name || has_layout(written, offer.gives),
+                   "a kernel writes the layout of its offer");
   }
-  if (has_call && !is_named) internal_error("no call has the name of its offer, " + kernel);
+  if (has_call && !is_named) internal_error("no call has the name of its offer, " + offer.kernel);
 }
 
 void lower_node(const Node& node, const KernelChoices& choices, LoweringContext& context) {
@@ -130,7 +147,7 @@ void lower_node(const Node& node, const KernelChoices& choices, LoweringContext&
   const size_t first = context.program().steps.size();
   context.set_kernel(offer->kernel);
   offer->lower(context);
-  check_name(std::span(context.program().steps).subspan(first), offer->kernel);
+  check_calls(context.program(), std::span(context.program().steps).subspan(first), node, *offer);
 }
 
 // Binds the symbols among a value's elements: they are known once the value is computed.

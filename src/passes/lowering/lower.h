@@ -29,7 +29,8 @@ class LoweringContext {
   // Around the steps of a loop. A copy made inside is not reused after it: the loop may have no round.
   void begin_loop() { loops_.emplace_back(); }
   void end_loop();
-  // The value in a layout: its own buffer when it has that layout, else a copy, created once.
+  // The value in a layout: its own buffer when it has that layout, else a copy, created once, or what a kernel wrote
+  // before it was copied to the own buffer.
   BufferId buffer_as(const Value& value, const Layout& layout, const Origin& origin);
   // Adds the step that copies each element, whatever the layouts.
   void copy(BufferId from, BufferId to, const Origin& origin);
@@ -38,6 +39,8 @@ class LoweringContext {
   void emit_kernel(KernelCall call, const Value& output, const Layout& layout, const Origin& origin);
 
  private:
+  void remember_copy(BufferId own, const Layout& layout, BufferId copy);
+
   const Graph& graph_;
   Program& program_;
   const LayoutMap& layouts_;

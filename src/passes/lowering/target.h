@@ -22,6 +22,9 @@ struct Fusion {
   size_t calls;  // of the chain
   // Nothing if the target has no kernel for this chain. It may add buffers to the program.
   std::function<std::optional<KernelCall>(Program&, std::span<const KernelCall* const> chain)> fuse;
+  // How much less, at least, one kernel costs than two that are called as these offers say; 0 if it does not replace
+  // them. Null if it is not estimated: then the choice of layouts does not count it.
+  std::function<double(const Offer& first, const Offer& second)> saving = {};
 };
 
 // A kernel that computes what a loop nest does.
@@ -29,6 +32,18 @@ struct NestKernel {
   std::string_view name;
   // Nothing if it does not compute this nest.
   std::function<std::optional<KernelCall>(const Program&, const LoopNest&)> take;
+};
+
+// Costs of all that is not a kernel, on the scale of Offer::cost.
+struct LayoutCosts {
+  // Copying a vector of a tensor, which is a voxel's block of channels, from one layout to the other.
+  double copy_to_rows = 0, copy_to_blocks = 0;
+  double copy_step = 0;  // each copy, whatever its size
+  // So much less counts as equal if a kernel may give blocks, and gives rows: costs may be too rough to tell.
+  double preference_for_blocks = 0;
+  // In loop nests: a vector read or written, a byte of weights, an operation on a vector, and one on an element that a
+  // reduction folds.
+  double moved_vector = 0, weight_byte = 0, operation = 0, folded_element = 0;
 };
 
 struct Target {
@@ -40,8 +55,9 @@ struct Target {
   // So many results, a thread for each, keep the machine busy; 0: its few threads compute many results each.
   int64_t parallel_results = 0;
   std::string cost_unit = {};  // of costs: "microseconds"
-  // The cost of copying one vector of a tensor from blocks to rows.
-  double copy_to_rows_cost = 0;
+  LayoutCosts costs = {};
+  // Whether the cost of a definition can be held against those of kernels; else it is taken only if no kernel is.
+  bool weighs_definitions = true;
   // The kernels' offers for a node, each kernel asked once; empty if its definition is used.
   std::function<Offers(const Node&, const Graph&)> offers;
   // Whether the kernel can apply `epilogue`, in which accumulator 0 is the kernel's result, and store to `output`.

@@ -51,7 +51,8 @@ Target text_target() {
           .parallel_results = 4864,
           .offers = [](const Node&, const Graph&) { return Offers(); },
           .fits_epilogue = fits_epilogue,
-          .fusions = {{"pooled_convolution", 2, pooled_convolution}, {"attention", 3, attention}},
+          .fusions = {{.name = "pooled_convolution", .calls = 2, .fuse = pooled_convolution},
+                      {.name = "attention", .calls = 3, .fuse = attention}},
           .nests = {}};
 }
 

@@ -36,23 +36,37 @@ std::optional<int64_t> from_inputs(const Model& model, const Symbol& symbol) {
 }
 
 template <class Model>
-std::optional<int64_t> usual_size_in(const Model& model, const Expr& size) {
+int64_t usual_value(const Model& model, const Symbol& symbol) {
+  const Bounds& bounds = symbol.info().bounds;
+  return std::clamp(from_inputs(model, symbol).value_or(usual_dim), bounds.minimum, bounds.maximum);
+}
+
+// `symbols`: those that are known already, and then those of the size as well.
+template <class Model>
+std::optional<int64_t> usual_size_in(const Model& model, const Expr& size, std::map<Symbol, int64_t>& symbols) {
   if (const std::optional<int64_t> known = size.constant()) return known;
   try {
-    std::map<Symbol, int64_t> values;
-    for (const Symbol& symbol : size.symbols()) {
-      const Bounds& bounds = symbol.info().bounds;
-      values[symbol] = std::clamp(from_inputs(model, symbol).value_or(usual_dim), bounds.minimum, bounds.maximum);
-    }
-    return size.evaluate(values);
+    for (const Symbol& symbol : size.symbols())
+      if (!symbols.contains(symbol)) symbols.emplace(symbol, usual_value(model, symbol));
+    return size.evaluate(symbols);
   } catch (const UserError&) {
     return std::nullopt;
   }
+}
+
+template <class Model>
+std::optional<int64_t> usual_size_in(const Model& model, const Expr& size) {
+  std::map<Symbol, int64_t> symbols;
+  return usual_size_in(model, size, symbols);
 }
 
 }  // namespace
 
 std::optional<int64_t> usual_size(const Graph& graph, const Expr& size) { return usual_size_in(graph, size); }
 std::optional<int64_t> usual_size(const Program& program, const Expr& size) { return usual_size_in(program, size); }
+
+double UsualSizes::of(const Expr& size) {
+  return static_cast<double>(usual_size_in(graph_, size, symbols_).value_or(0));
+}
 
 }  // namespace onnxc

@@ -7,6 +7,7 @@
 // counts as 64 too.
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "ir/program/program.h"
@@ -16,5 +17,18 @@ namespace onnxc {
 // Nothing if the size cannot be computed in 64 bits. Graph and program have their inputs.
 std::optional<int64_t> usual_size(const Graph& graph, const Expr& size);
 std::optional<int64_t> usual_size(const Program& program, const Expr& size);
+
+// The same of many sizes of a graph, in which each symbol is looked up once.
+class UsualSizes {
+ public:
+  explicit UsualSizes(const Graph& graph) : graph_(graph) {}
+
+  // As a real number; 0 if it cannot be computed.
+  double of(const Expr& size);
+
+ private:
+  const Graph& graph_;
+  std::map<Symbol, int64_t> symbols_;
+};
 
 }  // namespace onnxc

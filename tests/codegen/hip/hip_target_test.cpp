@@ -1,6 +1,7 @@
 // A program is planned for the card that it is compiled for.
 #include "codegen/hip/hip_target.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "codegen/hip/emit.h"
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "machine/gpu_machines.h"
+#include "ops/network/normalization_spec.h"
 #include "passes/graph_text.h"
 #include "passes/lowering/lower.h"
 
@@ -81,7 +83,7 @@ TEST(HipTarget, AWideGpuIsKeptBusyByMoreResults) {
   EXPECT_EQ(hip_target(kernels::Products::float32, machine::gfx1100).parallel_results, 16 * 96);
 }
 
-// One node: the offer that is taken, and the call that it becomes.
+// One node, that gives n or else the last: the offer that is taken, and the call that it becomes.
 struct Lowered {
   Offer offer;
   KernelCall call;
@@ -93,11 +95,15 @@ Lowered lowered(const std::string& model, const machine::GpuMachine& gpu) {
   const auto graph = read_shaped_graph(model);
   const KernelChoices choices = choose_kernels(*graph, target);
   EXPECT_EQ(choices.cost_unit, "microseconds");
-  const Offer* const offer = choices.chosen(*graph->nodes().back());
+  const Node* chosen = graph->nodes().back().get();
+  for (const auto& node : graph->nodes())
+    if (node->outputs[0]->name == "n") chosen = node.get();
+  const Offer* const offer = choices.chosen(*chosen);
   if (offer == nullptr) return {};
   Lowered result{*offer, {}, lower(*graph, choices)};
   for (const Step& step : result.program.steps)
-    if (const auto* call = std::get_if<KernelCall>(&step.work)) result.call = *call;
+    if (const auto* call = std::get_if<KernelCall>(&step.work))
+      if (result.program.buffer(call->output).name == chosen->outputs[0]->name) result.call = *call;
   return result;
 }
 
@@ -135,9 +141,11 @@ const std::map<std::string, std::string> models = {
       y = InstanceNormalization (x, s, b)
     })"},
     {"instances in blocks",
-     R"((float[1, 32, 64, 64, 64] x) => (y) <float[32, 32, 1, 1, 1] w, float[32] s, float[32] b> {
+     R"((float[1, 32, 64, 64, 64] x) => (y)
+         <float[32, 32, 1, 1, 1] w, float[32] s, float[32] b, float[32, 32, 3, 3, 3] v> {
       a = Conv (x, w)
-      y = InstanceNormalization (a, s, b)
+      n = InstanceNormalization (a, s, b)
+      y = Conv (n, v)
     })"},
 };
 
@@ -153,15 +161,45 @@ TEST(HipTarget, TheOfferThatIsTakenIsWhatIsEmitted) {
 }
 
 TEST(HipTarget, AnOfferIsPlannedForTheLayoutOfItsInput) {
-  EXPECT_NE(lowered(models.at("instances in chunks"), machine::gfx942).offer.cost,
-            lowered(models.at("instances in blocks"), machine::gfx942).offer.cost);
+  const Lowered in_chunks = lowered(models.at("instances in chunks"), machine::gfx942),
+                in_blocks = lowered(models.at("instances in blocks"), machine::gfx942);
+  EXPECT_EQ(in_chunks.offer.reads, LayoutDemand::rows);
+  EXPECT_EQ(in_blocks.offer.reads, LayoutDemand::blocks);
+  EXPECT_NE(in_chunks.offer.cost, in_blocks.offer.cost);
   const Lowered of_rows = lowered(models.at("of rows"), machine::gfx942),
                 of_blocks = lowered(models.at("of blocks"), machine::gfx942);
-  EXPECT_EQ(of_rows.offer.needs, LayoutDemand::rows);
-  EXPECT_EQ(of_blocks.offer.needs, LayoutDemand::blocks);
+  EXPECT_EQ(of_rows.offer.reads, LayoutDemand::rows);
+  EXPECT_EQ(of_blocks.offer.reads, LayoutDemand::blocks);
   EXPECT_THAT(spec_of<HipKernelSpec>(of_rows.call)->function(of_rows.call, of_rows.program), HasSubstr("planar, 1,"));
   EXPECT_THAT(spec_of<HipKernelSpec>(of_blocks.call)->function(of_blocks.call, of_blocks.program),
               HasSubstr("blocks, 16,"));
+}
+
+// The layout that the kernel of the last InstanceNormalization reads.
+LayoutDemand normalized_in(const std::string& model) {
+  const Target target = hip_target(kernels::Products::float32, machine::gfx942);
+  const auto graph = read_shaped_graph(model);
+  const KernelChoices choices = choose_kernels(*graph, target);
+  std::optional<LayoutDemand> result;
+  for (const auto& node : graph->nodes())
+    if (is_instance_normalization(*node)) result = choices.chosen(*node)->reads;
+  return result.value();
+}
+
+// In chunks of blocks a normalisation takes two launches, in rows here one; but the first may be the product's.
+TEST(HipTarget, AFusionDecidesForItsLayout) {
+  constexpr const char* model = R"((float[1, 16, 8, 16, 16] x) => (y)
+      <float[32, 16, 1, 1, 1] w, float[32] s, float[32] b, float[32, 32, 1, 1, 1] v> {{
+    a = Conv (x, w)
+    g = Sigmoid (a)
+    c = Mul (a, g)
+    n = InstanceNormalization (c, s, b)
+    m = Conv (n, v)
+    y = {}
+  }})";
+  EXPECT_EQ(normalized_in(fmt::format(model, "Neg (m)")), LayoutDemand::blocks);
+  // A result that others read as well is not fused.
+  EXPECT_EQ(normalized_in(fmt::format(model, "Add (m, a)")), LayoutDemand::rows);
 }
 
 TEST(HipTarget, SizesThatOnlyARunKnowsAreCostedAsIsUsual) {

@@ -27,14 +27,13 @@ from tests.test_install import device_libraries
 pytestmark = pytest.mark.usefixtures("commands")
 
 SOURCES = onnxc_commands.REPOSITORY / "src"
-WAVE = Path("kernels/hip/wave")
+WORDS = Path("kernels/hip/amd/words.h")
 CHANGES = {
-    "wave.h": (
-        "__builtin_amdgcn_readlane(value, lane)",
-        "__builtin_amdgcn_ds_bpermute((thread_index() % 64 / 32 * 32 + lane) * 4, value)",
+    "__builtin_amdgcn_readlane(value, lane)": (
+        "__builtin_amdgcn_ds_bpermute((thread_index() % 64 / 32 * 32 + lane) * 4, value)"
     ),
     # The registers of gfx942 are dealt out to fewer wavefronts.
-    "prelude.h": ("own_gpu.waves_per_simd / 2", "2"),
+    "own_gpu.waves_per_simd / 2": "2",
 }
 # The GPU whose plan the narrow kernels run.
 WIDE_PLAN, NARROW_PLAN = "gfx942", "gfx1100"
@@ -59,11 +58,13 @@ def compile_narrow(model: Path, folder: Path, gpu: str, *options: str) -> tuple[
     shared_object = onnxc_commands.compile_model(model, folder / "model.so", *narrow)
     onnxc_commands.compile_model(model, folder / "source", *narrow, "--emit", "source")
     source = folder / "source.device.hip"
-    (folder / "changed" / WAVE).mkdir(parents=True)
-    for file, (before, after) in CHANGES.items():
-        text = (SOURCES / WAVE / file).read_text()
+    changed = folder / "changed" / WORDS
+    changed.parent.mkdir(parents=True)
+    text = (SOURCES / WORDS).read_text()
+    for before, after in CHANGES.items():
         assert text.count(before) == 1
-        (folder / "changed" / WAVE / file).write_text(text.replace(before, after))
+        text = text.replace(before, after)
+    changed.write_text(text)
     command = [*COMPILE, "-DONNXC_GPU=gfx1100", f"-I{folder / 'changed'}", f"-I{SOURCES}"]
     command += [*device_libraries(source).split(), str(source), "-o", str(folder / "narrow.co")]
     subprocess.run(command, cwd=folder, check=True)

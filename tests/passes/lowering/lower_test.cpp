@@ -1,9 +1,11 @@
 #include "passes/lowering/lower.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "passes/graph_text.h"
 #include "passes/test_target.h"
+#include "support/diagnostics.h"
 
 namespace onnxc {
 namespace {
@@ -22,6 +24,12 @@ std::string lowered(const Graph& graph, bool use_templates) {
 
 std::string lowered(const std::string& before, bool use_templates) {
   return lowered(*read_shaped_graph(before), use_templates);
+}
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
 }
 
 TEST(Lower, WithoutTemplatesEachNodeIsItsDefinition) {
@@ -229,6 +237,42 @@ end loop
 nest Loop  axes i0<N, i1<2
   b10[i0, i1] = b2[i0, i1]
 )");
+}
+
+// The second kernel reads what the first wrote before it was copied to the model's output.
+TEST(Lower, AnOutputThatAKernelReadsAsWellIsCopiedOnce) {
+  const std::string text = lowered(R"((float[N, 8, D] x) => (y, z) <float[4, 8, 1] w, float[4, 4, 1] v> {
+    y = Conv(x, w)
+    z = Conv(y, v)
+  })",
+                                   true);
+  EXPECT_EQ(count_of(text, "nest copy"), 3) << text;  // to x's blocks, y, z
+  EXPECT_EQ(count_of(text, "kernel test_conv"), 2) << text;
+}
+
+// The test's convolution reads and writes blocks.
+TEST(Lower, ACallHasTheLayoutsOfItsOffer) {
+  const auto fault_of = [](LayoutDemand reads, LayoutDemand gives) -> std::string {
+    Target target = test_target();
+    target.offers = [=, offers = target.offers](const Node& node, const Graph& graph) {
+      Offers changed = offers(node, graph);
+      for (Offer& offer : changed) {
+        offer.reads = reads;
+        offer.gives = gives;
+      }
+      return changed;
+    };
+    try {
+      lower_for(*read_shaped_graph("(float[N, 8, D] x) => (y) <float[4, 8, 1] w> { y = Conv(x, w) }"), target);
+    } catch (const InternalError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(fault_of(LayoutDemand::blocks, LayoutDemand::blocks), "");
+  EXPECT_EQ(fault_of(LayoutDemand::none, LayoutDemand::blocks), "");
+  EXPECT_THAT(fault_of(LayoutDemand::rows, LayoutDemand::blocks), testing::HasSubstr("reads the layout of its offer"));
+  EXPECT_THAT(fault_of(LayoutDemand::blocks, LayoutDemand::rows), testing::HasSubstr("writes the layout of its offer"));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W]; y's first channel is x and its
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
 #include "base/model.h"
-#include "hip/backend.h"
-#include "runtime/hip/fake_kernels.h"
-#include "runtime/hip/gpu_steps.h"
+#include "gpu/backend.h"
+#include "runtime/gpu/fake_code.h"
+#include "runtime/gpu/fake_kernels.h"
+#include "runtime/gpu/gpu_steps.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -85,9 +86,9 @@ int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_byte
 const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", {}, nullptr, nullptr, 0, nullptr}, launch)};
 const char* const kernels[] = {"difference_of_windows"};
 const DeviceProgram device_program = {
-    .architecture = "gfx942",
-    .compute_units = 304,
-    .code_object = reinterpret_cast<const unsigned char*>("code"),
+    .architecture = fake_architecture,
+    .compute_units = fake_compute_units,
+    .code_object = reinterpret_cast<const unsigned char*>(fake_code),
     .kernels = kernels,
     .kernel_count = 1,
     .sizes = device_sizes,
@@ -121,7 +122,7 @@ extern const ModelDescription model = {
     .weights_size = 0,
     .device_programs = device_programs,
     .device_program_count = 1,
-    .device_backend = &hip_backend,
+    .device_backend = &gpu_backend,
 };
 
 }  // namespace onnxc::runtime

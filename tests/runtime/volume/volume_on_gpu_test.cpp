@@ -3,7 +3,7 @@
 // (tests/python/volumes/test_windows_on_gpu.py).
 #include <gmock/gmock.h>
 
-#include "runtime/hip/fake_hip_library.h"
+#include "runtime/gpu/fake_hip_library.h"
 #include "runtime/volume/scan_volume.h"
 
 namespace onnxc {

@@ -88,12 +88,15 @@ TEST(CommandLine, ReadsEverything) {
 
 TEST(CommandLine, DevicesHaveNumbers) {
   EXPECT_FALSE(parse_device("cpu").is_gpu);
-  EXPECT_TRUE(parse_device("hip").is_gpu);
-  EXPECT_EQ(parse_device("hip").index, 0);
-  EXPECT_TRUE(parse_device("hip:7").is_gpu);
-  EXPECT_EQ(parse_device("hip:7").index, 7);
-  EXPECT_EQ(parse_device("hip:7").text, "hip:7");
-  for (const char* text : {"", "gpu", "cpu:0", "hip:", "hip:-1", "hip:1x", "hip1", "hip:99999999999"})
+  for (const std::string kind : {"gpu", "hip"}) {
+    EXPECT_TRUE(parse_device(kind).is_gpu);
+    EXPECT_EQ(parse_device(kind).index, 0);
+    EXPECT_TRUE(parse_device(kind + ":7").is_gpu);
+    EXPECT_EQ(parse_device(kind + ":7").index, 7);
+    EXPECT_EQ(parse_device(kind + ":7").text, kind + ":7");
+  }
+  for (const char* text :
+       {"", "gpu:", "cuda", "gpu:one", "cpu:0", "hip:", "hip:-1", "hip:1x", "hip1", "hip:99999999999"})
     EXPECT_THROW(parse_device(text), UsageError) << text;
 }
 

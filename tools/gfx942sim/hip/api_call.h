@@ -26,11 +26,11 @@ hipError_t call(const char* name, Body body) {
       body(device);
       return hipSuccess;
     } else {
-      return remember(body(device));
+      return remember(static_cast<hipError_t>(body(device)));
     }
   } catch (const Refusal& refusal) {
     fmt::print(stderr, "gfx942sim: {}: {}\n", name, refusal.what());
-    return remember(refusal.code);
+    return remember(static_cast<hipError_t>(refusal.code));
   } catch (const std::bad_alloc&) {
     return remember(hipErrorOutOfMemory);
   } catch (const std::exception& error) {
@@ -39,25 +39,6 @@ hipError_t call(const char* name, Body body) {
   }
 }
 
-inline void require(bool condition, hipError_t code, const char* message) {
-  if (!condition) throw Refusal(code, message);
-}
-
-// Makes an object of the device's, whose address is the handle.
-template <class Handle>
-void create(std::map<Handle*, std::unique_ptr<Handle>>& handles, auto* result) {
-  auto object = std::make_unique<Handle>();
-  Handle* handle = object.get();
-  handles[handle] = std::move(object);
-  *result = reinterpret_cast<std::remove_pointer_t<decltype(result)>>(handle);
-}
-
-// The object of a handle.
-template <class Handle>
-Handle& known(std::map<Handle*, std::unique_ptr<Handle>>& handles, const void* handle, const char* what) {
-  auto found = handles.find(static_cast<Handle*>(const_cast<void*>(handle)));
-  if (found == handles.end()) throw Refusal(hipErrorInvalidResourceHandle, fmt::format("the {} does not exist", what));
-  return *found->second;
-}
+using gpu_streams::require;
 
 }  // namespace gfx942sim::hip

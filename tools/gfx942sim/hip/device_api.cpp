@@ -143,7 +143,7 @@ hipError_t hipGetDevicePropertiesR0600(void* properties, int device) {
 
 hipError_t hipDeviceSynchronize() {
   return call("hipDeviceSynchronize", [&](SimulatedDevice& device) {
-    device.refuse_while_anything_captures(hipErrorStreamCaptureUnsupported);
+    device.streams.refuse_while_anything_captures(hipErrorStreamCaptureUnsupported);
     return device.finish_device();
   });
 }

@@ -7,28 +7,28 @@ namespace {
 // HIP makes a copy from or to memory of the host that is not pinned "synchronously", and may as well read the source at
 // once and return. The simulator does the one that a program is less likely to be ready for: late, the source is read
 // and nothing else is done; early, the stream has come to its end.
-hipError_t enqueue_copy(SimulatedDevice& device, void* destination, const void* source, size_t bytes,
-                        hipMemcpyKind kind, hipStream_t stream) {
+int enqueue_copy(SimulatedDevice& device, void* destination, const void* source, size_t bytes, hipMemcpyKind kind,
+                 hipStream_t stream) {
   device.check_copy(destination, source, bytes, kind);
-  const bool captures = device.stream_of(stream)->capture != nullptr;
+  const bool captures = device.streams.stream(stream, current_device).capture != nullptr;
   const bool from_host = kind == hipMemcpyHostToDevice && !device.is_pinned(source);
   const bool to_host = kind == hipMemcpyDeviceToHost && !device.is_pinned(destination);
-  if (from_host && !captures && !streams_run_early()) {
+  if (from_host && !captures && !device.streams.pending.runs_early()) {
     const auto* begin = static_cast<const std::byte*>(source);
     return device.enqueue(stream, [=, &device, staged = std::vector<std::byte>(begin, begin + bytes)] {
       device.copy(destination, staged.data(), bytes, kind);
       return hipSuccess;
     });
   }
-  const hipError_t result = device.enqueue(stream, [=, &device] {
+  const int result = device.enqueue(stream, [=, &device] {
     device.copy(destination, source, bytes, kind);
     return hipSuccess;
   });
-  const bool blocks = !captures && streams_run_early() && (from_host || to_host);
+  const bool blocks = !captures && device.streams.pending.runs_early() && (from_host || to_host);
   return result == hipSuccess && blocks ? device.finish(stream) : result;
 }
 
-hipError_t enqueue_fill(SimulatedDevice& device, void* destination, int value, size_t bytes, hipStream_t stream) {
+int enqueue_fill(SimulatedDevice& device, void* destination, int value, size_t bytes, hipStream_t stream) {
   if (bytes > 0) device.check_fill(destination, bytes);
   return device.enqueue(stream, [=, &device] {
     device.fill(destination, value, bytes);
@@ -46,15 +46,15 @@ extern "C" {
 
 hipError_t hipMalloc(void** pointer, size_t bytes) {
   return call("hipMalloc", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.streams.refuse_while_capturing();
     *pointer = device.allocate(bytes);
   });
 }
 
 hipError_t hipFree(void* pointer) {
   return call("hipFree", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
-    const hipError_t result = device.finish_device();
+    device.streams.refuse_while_capturing();
+    const int result = device.finish_device();
     device.release(pointer);
     return result;
   });
@@ -73,15 +73,15 @@ hipError_t hipFreeAsync(void* pointer, hipStream_t stream) {
 
 hipError_t hipHostMalloc(void** pointer, size_t bytes, unsigned int) {
   return call("hipHostMalloc", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.streams.refuse_while_capturing();
     *pointer = device.allocate_host(bytes);
   });
 }
 
 hipError_t hipHostFree(void* pointer) {
   return call("hipHostFree", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
-    const hipError_t result = device.finish_device();
+    device.streams.refuse_while_capturing();
+    const int result = device.finish_device();
     device.release_host(pointer);
     return result;
   });
@@ -94,8 +94,8 @@ hipError_t hipMemcpyAsync(void* destination, const void* source, size_t bytes, h
 
 hipError_t hipMemcpy(void* destination, const void* source, size_t bytes, hipMemcpyKind kind) {
   return call("hipMemcpy", [&](SimulatedDevice& device) {
-    device.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
-    const hipError_t result = enqueue_copy(device, destination, source, bytes, kind, nullptr);
+    device.streams.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
+    const int result = enqueue_copy(device, destination, source, bytes, kind, nullptr);
     return result == hipSuccess ? device.finish(nullptr) : result;
   });
 }
@@ -120,8 +120,8 @@ hipError_t hipMemsetAsync(void* destination, int value, size_t bytes, hipStream_
 // Does not block, but for memory of the host.
 hipError_t hipMemset(void* destination, int value, size_t bytes) {
   return call("hipMemset", [&](SimulatedDevice& device) {
-    device.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
-    const hipError_t result = enqueue_fill(device, destination, value, bytes, nullptr);
+    device.streams.refuse_while_anything_captures(hipErrorStreamCaptureImplicit);
+    const int result = enqueue_fill(device, destination, value, bytes, nullptr);
     return result == hipSuccess && device.is_pinned(destination) ? device.finish(nullptr) : result;
   });
 }

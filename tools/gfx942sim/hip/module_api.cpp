@@ -45,7 +45,7 @@ extern "C" {
 
 hipError_t hipModuleLoadData(hipModule_t* module, const void* image) {
   return call("hipModuleLoadData", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.streams.refuse_while_capturing();
     *module = reinterpret_cast<hipModule_t>(device.load(image));
   });
 }
@@ -63,7 +63,7 @@ hipError_t hipModuleLoad(hipModule_t* module, const char* file) {
 
 hipError_t hipModuleUnload(hipModule_t module) {
   return call("hipModuleUnload", [&](SimulatedDevice& device) {
-    device.refuse_while_capturing();
+    device.streams.refuse_while_capturing();
     device.unload(reinterpret_cast<Module*>(module));
   });
 }
@@ -83,7 +83,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t handle, unsigned int grid_x, unsi
     require(handle != nullptr, hipErrorInvalidResourceHandle, "the function is null");
     const Function function = *reinterpret_cast<Function*>(handle);
     const Launch launch{function.kernel, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds};
-    require(device.stream_of(stream)->device == function.device, hipErrorInvalidResourceHandle,
+    require(device.streams.stream(stream, current_device).device == function.device, hipErrorInvalidResourceHandle,
             "the stream is of another device than the kernel's module");
     require(function.device == current_device, hipErrorInvalidDevice,
             "the stream is of another device than this thread's current one");

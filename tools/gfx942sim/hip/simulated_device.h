@@ -1,7 +1,5 @@
 // The devices that the stand-in for libamdhip64 offers, GFX942SIM_DEVICES of them (those of one MI300X, see
-// partition.h): their memory, modules and streams. Work of a stream is held back until somebody waits for it
-// (pending_work.h); while a stream captures, its operations are noted in a graph instead, and what HIP does not allow
-// then is refused and spoils the capture.
+// partition.h): their memory, modules and streams (gpu_streams/streams.h). GFX942SIM_STREAMS is "late" or "early".
 #pragma once
 
 #define __HIP_PLATFORM_AMD__ 1
@@ -11,11 +9,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gfx942sim/dispatch.h"
-#include "gfx942sim/hip/pending_work.h"
+#include "gpu_streams/streams.h"
 
 namespace gfx942sim::hip {
 
@@ -30,38 +27,9 @@ struct Module {
   std::unique_ptr<LoadedModule> loaded;
   std::map<std::string, Function> functions;
 };
-struct Graph {
-  std::vector<Work> work;
-};
-struct ExecutableGraph {
-  std::vector<Work> work;
-};
-struct Capture {
-  std::unique_ptr<Graph> graph = std::make_unique<Graph>();
-  hipStreamCaptureMode mode;
-  std::thread::id thread = std::this_thread::get_id();
-  bool is_invalid = false;
-};
-struct Stream {
-  int device = 0;
-  bool is_null_stream = false;
-  bool waits_for_null_stream = true;
-  std::vector<WorkNumber> before_next;  // of this stream, of events that it waits for, of streams that are gone
-  std::unique_ptr<Capture> capture;     // null while the stream runs what it gets
-};
-struct Event {
-  int device = 0;
-  WorkNumber work = 0;                  // that records it; 0: it was never recorded
-  const Stream* captured_in = nullptr;  // recorded in a graph, so it says nothing of the device
-  double milliseconds = 0;              // when it was recorded
-};
 
-// A call that HIP refuses: its error code; the text goes to stderr.
-class Refusal : public std::runtime_error {
- public:
-  Refusal(hipError_t code, const std::string& message) : std::runtime_error(message), code(code) {}
-  hipError_t code;
-};
+using gpu_streams::Refusal;
+using gpu_streams::Work;
 
 // How many GPUs there are, and the one that this thread's calls are for.
 int device_count();
@@ -103,28 +71,13 @@ class SimulatedDevice {
   // A line of JSON for each launch since the last call; the first call begins the record. Valid until the next.
   const char* take_launches();
 
-  // Does the work when the stream comes to it, or notes it if the stream captures. Work that the stream's device cannot
-  // do must have been refused before.
-  hipError_t enqueue(hipStream_t stream, Work work);
+  // Does the work when the stream comes to it, or notes it if the stream captures.
+  int enqueue(hipStream_t stream, Work work) { return streams.enqueue(stream, current_device, std::move(work)); }
   // Returns when the stream, or the device, has done all that it was given.
-  hipError_t finish(hipStream_t stream);
-  void leave_to_null_stream(const Stream& stream);
-  hipError_t finish_device() { return pending.finish_device(current_device); }
-  // For calls that are not of a stream: refused while this thread captures one, or any thread one for all threads.
-  void refuse_while_capturing();
-  // For calls that wait for the device, or for a copy: HIP refuses them during any capture of any thread.
-  void refuse_while_anything_captures(hipError_t code);
-  // For calls that wait for a stream, and for graphs, which HIP would launch beside the capture.
-  void refuse_while_capturing(Stream* stream);
-  Graph* end_capture(hipStream_t stream);
-  // The null stream of this thread's device for a null handle.
-  Stream* stream_of(hipStream_t handle);
+  int finish(hipStream_t stream) { return streams.finish(stream, current_device); }
+  int finish_device() { return streams.finish_device(current_device); }
 
-  PendingWork pending;
-  std::map<Stream*, std::unique_ptr<Stream>> streams;
-  std::map<Event*, std::unique_ptr<Event>> events;
-  std::map<Graph*, std::unique_ptr<Graph>> graphs;
-  std::map<ExecutableGraph*, std::unique_ptr<ExecutableGraph>> executable_graphs;
+  gpu_streams::Streams streams{"GFX942SIM_STREAMS", false};
 
  private:
   SimulatedDevice();
@@ -135,15 +88,11 @@ class SimulatedDevice {
     bool to_device, from_device;
   };
   Ends ends_of_copy(const void* destination, const void* source, hipMemcpyKind kind) const;
-  // The work that must have happened before new work of a stream does.
-  std::vector<WorkNumber> before_work_of(const Stream& stream) const;
-
   bool is_loaded(const LoadedModule* module) const;
 
   DeviceMemory memory_;
   std::map<void*, std::unique_ptr<std::byte[]>> host_memory_;
   std::map<Module*, std::unique_ptr<Module>> modules_;
-  std::map<int, Stream> null_streams_;
   std::map<int, uint64_t> peers_;  // of a device, a bit each
   DispatchOptions options_;
   void log_launch(const std::string& line);

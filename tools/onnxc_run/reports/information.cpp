@@ -89,7 +89,7 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
   if (const std::optional<MemoryUse> memory = memory_use(library, options))
     fmt::print("  {}\n", memory_text(*memory));
   else if (is_for_gpu_alone(api))
-    fmt::print("  memory: known where the GPU is; give --device hip\n");
+    fmt::print("  memory: known where the GPU is; give --device gpu\n");
   else
     fmt::print("  memory: depends on the dims; give each symbol a size with --dim\n");
   const LibraryNeeds needs = needs_of(library.path());

@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,13 +13,29 @@
 
 namespace onnxc {
 
+// One image of a tensor [N, C, spatial...], as is usual (usual_size.h).
+struct ImageSize {
+  double channels = 0, voxels = 0;
+
+  double vectors_in_rows(int lanes) const { return channels * voxels / lanes; }
+  double vectors_in_blocks(int lanes) const { return std::ceil(channels / lanes) * voxels; }
+  double vectors(LayoutDemand layout, int lanes) const {
+    return layout == LayoutDemand::blocks ? vectors_in_blocks(lanes) : vectors_in_rows(lanes);
+  }
+};
+
+// A vector that a memory-bound kernel or a loop nest reads or writes, in vector multiply-adds at the peak rate. On Zen
+// 5 one from memory takes as long as 13, one from a cache as long as 2 to 5.
+inline constexpr double moved_vector_cost = 10.0;
+
 // A node, with what several kernels ask of it resolved once.
 struct CpuProblem {
   const Node* node = nullptr;
   // Null if the node is not a convolution, or not one for kernels.
   std::shared_ptr<const ConvolutionProblem> convolution = {};
   std::shared_ptr<const ByteConvolution> bytes = {};
-  int64_t product_rows = 0;  // of a matrix product, as is usual (usual_size.h)
+  int64_t product_rows = 0;           // of a matrix product, as is usual (usual_size.h)
+  ImageSize input = {}, output = {};  // of operators on images but convolutions: of the first ones
 };
 
 struct CpuKernelRow {

@@ -12,7 +12,9 @@ void offer_matmul_int8(const CpuProblem& problem, const CpuMachine& machine, Off
   if (!product) return;
   offers.push_back(
       {.kernel = "matmul_int8",
+       .reads = LayoutDemand::rows,
        .gives = LayoutDemand::rows,
+       .activations = 2,
        .lower = [&node, product = *std::move(product), vectors = machine.vectors](LoweringContext& context) {
          const auto& [depth, columns, matrix] = product;
          const kernels::Int8Packing packing = kernels::byte_matrix_packing(depth, columns, vectors.lanes);

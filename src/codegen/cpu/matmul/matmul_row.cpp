@@ -162,7 +162,9 @@ void offer_matmul(const CpuProblem& problem, const CpuMachine& machine, Offers& 
   const Node& node = *problem.node;
   if (!is_product_for_kernels(node)) return;
   offers.push_back({.kernel = "matmul",
+                    .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,
+                    .activations = 2,
                     .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
                       lower_matmul(node, vectors, context);
                     }});

@@ -132,7 +132,11 @@ std::optional<TilesKind> kind_of_floats(const CpuProblem& problem, const CpuMach
 // No cost is weighed, and this row comes first: bfloat16 and bytes are cheaper than other kernels for any number of
 // rows.
 void add_offer(std::function<void(LoweringContext&)> lower, Offers& offers) {
-  offers.push_back({.kernel = "matmul_tiles", .gives = LayoutDemand::rows, .lower = std::move(lower)});
+  offers.push_back({.kernel = "matmul_tiles",
+                    .reads = LayoutDemand::rows,
+                    .gives = LayoutDemand::rows,
+                    .activations = 2,
+                    .lower = std::move(lower)});
 }
 
 }  // namespace

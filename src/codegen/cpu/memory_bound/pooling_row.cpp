@@ -127,19 +127,18 @@ bool is_maximum_of_bytes(const Node& node) {
          is_within_rank(*node.inputs[0]);
 }
 
-// Whether a pool of rows is worth copies to blocks and back. Loops fold a tap a cycle, one channel after another.
-bool is_worth_blocks(const ConvSpec& window, const kernels::PoolShape& shape, const machine::VectorUnit& vectors) {
-  constexpr int64_t cycles_of_a_fold = 4, cycles_of_copies = 16;  // of a vector, measured
-  if (!kernels::is_separable(shape)) return false;
-  const int64_t channels = window.input_channels.constant().value_or(1);
-  return channels * shape.kernel.product() >
-         kernels::divide_up(channels, vectors.lanes) *
-             (cycles_of_a_fold * kernels::separable_folds(shape) + cycles_of_copies);
-}
+// In vector multiply-adds at the peak rate, measured on Zen 5: of a vector of outputs each fold, and without folds each
+// tap; in rows with a stride along them as often as that costs.
+constexpr double fold_cost = 8.0, tap_cost = 4.0, strided_rows = 1.5;
 
-// Whether it stays in rows, in which lanes are voxels, if that is how its input is.
-bool stays_in_rows(const ConvSpec& window, const kernels::PoolShape& shape, const machine::VectorUnit& vectors) {
-  return kernels::has_planar_pool(shape) && (has_separable_rows(shape) || !is_worth_blocks(window, shape, vectors));
+double cost_of(const CpuProblem& problem, const kernels::PoolShape& shape, LayoutDemand layout, int lanes) {
+  const bool is_in_rows = layout == LayoutDemand::rows;
+  const bool is_separable = kernels::is_separable(shape) && (!is_in_rows || has_separable_rows(shape));
+  double of_output =
+      is_separable ? fold_cost * as_real(kernels::separable_folds(shape)) : tap_cost * as_real(shape.kernel.product());
+  if (is_in_rows && !has_separable_rows(shape)) of_output *= strided_rows;
+  const double moved = problem.input.vectors(layout, lanes) + problem.output.vectors(layout, lanes);
+  return problem.output.vectors(layout, lanes) * of_output + moved * moved_vector_cost;
 }
 
 void lower_pool(const Node& node, const Layout& layout, LoweringContext& context) {
@@ -166,20 +165,18 @@ void offer_pool(const CpuProblem& problem, const CpuMachine& machine, Offers& of
   const kernels::PoolShape shape = shape_of(kind_of(reader), window);
   const std::string name = kernels::is_separable(shape) ? "pool_separable" : "pool";
   const std::string name_in_rows = has_separable_rows(shape) ? name + " in rows" : "pool in rows";
-  const auto add = [&](std::string kernel, LayoutDemand gives, LayoutDemand needs) {
+  const auto add = [&](std::string kernel, LayoutDemand demand) {
     const size_t rank = node.outputs[0]->shape->size();
     const Layout layout =
-        gives == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
+        demand == LayoutDemand::blocks ? Layout::channel_blocked(rank, machine.lanes()) : Layout::row_major(rank);
     offers.push_back({.kernel = std::move(kernel),
-                      .reads = LayoutDemand::blocks,
-                      .gives = gives,
-                      .needs = needs,
+                      .reads = demand,
+                      .gives = demand,
+                      .cost = cost_of(problem, shape, demand, machine.lanes()),
                       .lower = [&node, layout](LoweringContext& context) { lower_pool(node, layout, context); }});
   };
-  // In this order: as its input is, else with copies.
-  add(name, LayoutDemand::blocks, LayoutDemand::blocks);
-  if (stays_in_rows(window, shape, machine.vectors)) add(name_in_rows, LayoutDemand::rows, LayoutDemand::rows);
-  if (is_worth_blocks(window, shape, machine.vectors)) add(name, LayoutDemand::blocks, LayoutDemand::none);
+  add(name, LayoutDemand::blocks);
+  if (kernels::has_planar_pool(shape)) add(name_in_rows, LayoutDemand::rows);
 }
 
 // The means of channels: channel_moments.h.
@@ -189,10 +186,12 @@ void offer_global_average_pool(const CpuProblem& problem, const CpuMachine& mach
   offers.push_back({.kernel = "mean_of_channels",
                     .reads = LayoutDemand::blocks,
                     .gives = LayoutDemand::blocks,
-                    .needs = LayoutDemand::blocks,
+                    .cost = problem.input.vectors_in_blocks(machine.lanes()) * (moved_vector_cost + 1),
                     .lower = [&node, vectors = machine.vectors](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
-                      const MomentsCall call{context.buffer(input), (*input.shape)[1], vectors.lanes, node.origin};
+                      const Layout blocks = Layout::channel_blocked(input.shape->size(), vectors.lanes);
+                      const BufferId read = context.buffer_as(input, blocks, node.origin);
+                      const MomentsCall call{read, (*input.shape)[1], vectors.lanes, node.origin};
                       emit_means(call, *node.outputs[0], context);
                     }});
 }

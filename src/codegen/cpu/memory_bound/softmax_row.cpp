@@ -78,6 +78,7 @@ void offer_softmax(const CpuProblem& problem, const CpuMachine& /*machine*/, Off
   const SoftmaxSpec spec = resolve_softmax(reader);
   if (!spec.is_of_rows() || spec.first_axis > most_row_axes) return;
   offers.push_back({.kernel = spec.takes_logarithm() ? "log_softmax" : "softmax",
+                    .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,
                     .lower = [&node, spec](LoweringContext& context) {
                       const Value& input = *node.inputs[0];

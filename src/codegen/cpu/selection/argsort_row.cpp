@@ -57,7 +57,10 @@ void offer_argsort(const CpuProblem& problem, const CpuMachine& /*machine*/, Off
   if (!is_argsort(node)) return;
   const NodeReader reader(node);
   if (!has_keys(reader.dtype(0))) return;
-  offers.push_back({.kernel = "argsort", .gives = LayoutDemand::rows, .lower = [&node](LoweringContext& context) {
+  offers.push_back({.kernel = "argsort",
+                    .reads = LayoutDemand::rows,
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node](LoweringContext& context) {
                       const Value& input = *node.inputs[0];
                       const Layout layout = Layout::row_major(input.shape->size());
                       KernelCall call;

@@ -58,7 +58,10 @@ void offer_non_max_suppression(const CpuProblem& problem, const CpuMachine& /*ma
   if (reader.dtype(ChosenBoxes::corners) != DType::float32) return;
   if (has_threshold && reader.dtype(ChosenBoxes::threshold) != DType::float32) return;
   offers.push_back(
-      {.kernel = "non_max_suppression", .gives = LayoutDemand::rows, .lower = [&node](LoweringContext& context) {
+      {.kernel = "non_max_suppression",
+       .reads = LayoutDemand::rows,
+       .gives = LayoutDemand::rows,
+       .lower = [&node](LoweringContext& context) {
          KernelCall call;
          std::vector<std::optional<size_t>> inputs;
          for (size_t i = 0; i < ChosenBoxes::inputs; ++i) {

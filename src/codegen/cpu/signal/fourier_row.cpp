@@ -62,9 +62,10 @@ void lower_fourier(const Node& node, LoweringContext& context) {
 void offer_fourier(const CpuProblem& problem, const CpuMachine& /*machine*/, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_dft(node) || info(node.inputs[0]->dtype).bits < 16) return;
-  offers.push_back({.kernel = "fourier", .gives = LayoutDemand::rows, .lower = [&node](LoweringContext& context) {
-                      lower_fourier(node, context);
-                    }});
+  offers.push_back({.kernel = "fourier",
+                    .reads = LayoutDemand::rows,
+                    .gives = LayoutDemand::rows,
+                    .lower = [&node](LoweringContext& context) { lower_fourier(node, context); }});
 }
 
 }  // namespace onnxc

@@ -26,7 +26,7 @@ GpuEstimate estimate_attention(const FlashAttentionPlan& plan, const kernels::Fl
   const double busy = static_cast<double>(blocks) * steps * step,
                waiting = static_cast<double>(rounds) * (steps * alone + block_cycles);
   const double cycles = std::max(busy, waiting);
-  const GpuBound bound = waiting > busy ? GpuBound::latency : GpuBound::mfma;
+  const GpuBound bound = waiting > busy ? GpuBound::latency : GpuBound::matrix_unit;
   return {cycles / gpu.clock_megahertz, cycles, bound};
 }
 

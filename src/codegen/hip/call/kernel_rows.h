@@ -42,7 +42,7 @@ inline constexpr HipKernelRow hip_kernel_rows[] = {
     {"matrix_product", offer_matrix_product},
     {"softmax", offer_softmax},
     {"layer_normalization", offer_layer_normalization},
-    // in the layout of the input
+    // row-major, or in blocks
     {"instance_normalization", offer_instance_normalization},
 };
 

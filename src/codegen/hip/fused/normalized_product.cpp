@@ -155,11 +155,6 @@ bool may_normalize_in_place(const Program& program, const KernelCall& product, c
   return between.dtype == output.dtype && between.layout == output.layout;
 }
 
-bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
-  if (plan.steps() < few_steps && elements > most_elements) return false;
-  return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
-}
-
 // The computation of the two calls, by a kernel that is not known yet.
 KernelCall joined(const KernelCall& product, const KernelCall& lines) {
   KernelCall call;
@@ -171,27 +166,48 @@ KernelCall joined(const KernelCall& product, const KernelCall& lines) {
   return call;
 }
 
-// A product that is computed in parts or not, at the sizes that are known.
-struct KnownProduct {
+// The kernel that has both.
+enum class Form : uint8_t { parts, moments, moments_of_parts };
+struct JoinedPlan {
+  Form form;
   kernels::ConvSizes sizes;
-  int64_t parts;
+  int64_t parts;  // of the product
 };
-std::optional<KnownProduct> known_product(const GemmSpec& product, const Program& program, const GpuMachine& gpu) {
-  const GemmSizes given = product.operation().sizes(program);
-  if (!given.are_known) return std::nullopt;
-  return KnownProduct{given.sizes, product.plan().parts(given.sizes, gpu)};
+
+bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
+  if (plan.steps() < few_steps && elements > most_elements) return false;
+  return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
+}
+
+std::optional<Form> form_of(const PlannedGemm& product, const PlannedLines& lines, int64_t parts) {
+  if (!lines.is_in_chunks()) {
+    const std::optional<LinePlan> whole = plan_with_line_a_block(lines);
+    return parts > 1 && whole && parts * whole->held <= most_loads ? std::optional(Form::parts) : std::nullopt;
+  }
+  if (!has_whole_chunks(lines)) return std::nullopt;
+  if (parts > 1) return parts * lines.plan.held <= most_loads ? std::optional(Form::moments_of_parts) : std::nullopt;
+  const std::optional<int64_t> elements = onnxc::product(lines.lines.extents).constant();
+  return elements && may_have_moments(product.choice.plan, *elements) ? std::optional(Form::moments) : std::nullopt;
+}
+
+// Nothing if no kernel has both, as far as their plans tell: the sizes are known.
+std::optional<JoinedPlan> join(const PlannedGemm& product, const PlannedLines& lines, const GpuMachine& gpu) {
+  const std::optional<kernels::ConvSizes> sizes = product.operation.known_sizes();
+  if (!sizes) return std::nullopt;
+  const int64_t parts = product.choice.plan.parts(*sizes, gpu);
+  const std::optional<Form> form = form_of(product, lines, parts);
+  return form ? std::optional(JoinedPlan{*form, *sizes, parts}) : std::nullopt;
 }
 
 // The last of two kernels adds the parts of its lines, which it holds.
 std::optional<KernelCall> normalize_parts(Program& program, const TypedCall<GemmSpec>& product,
                                           const TypedCall<LineSpec>& lines, const GpuMachine& gpu) {
-  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
-  if (!known || known->parts <= 1) return std::nullopt;
-  std::shared_ptr<const LineSpec> whole = lines.spec.with_line_a_block();
-  if (whole == nullptr || known->parts * whole->plan().held > most_loads) return std::nullopt;
+  const std::optional<JoinedPlan> plan = join(product.spec.planned(), lines.spec.planned(), gpu);
+  if (!plan) return std::nullopt;
   KernelCall call = joined(product.call, lines.call);
-  call.workspace = program.add(buffer_of_parts(program, product.call, known->parts));
-  call.spec = std::make_shared<NormalizedPartsSpec>(product.shared_spec(), std::move(whole));
+  call.workspace = program.add(buffer_of_parts(program, product.call, plan->parts));
+  call.spec = std::make_shared<NormalizedPartsSpec>(
+      product.shared_spec(), lines.spec.with_plan(plan_with_line_a_block(lines.spec.planned()).value()));
   return call;
 }
 
@@ -200,49 +216,61 @@ std::optional<KernelCall> sum_parts(Program& program, const TypedCall<GemmSpec>&
   // Room for the moments, which are fewer than the elements, as of one part more.
   Buffer workspace = buffer_of_parts(program, product.call, parts + 1);
   const int64_t offset = elements_of(workspace) / (parts + 1) * parts;
-  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(0, offset);
-  if (chunks == nullptr || parts * chunks->plan().held > most_loads) return std::nullopt;
-  if (!may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
   if (elements_of(program.buffer(*lines.call.workspace)) > offset / parts) return std::nullopt;
   KernelCall call = joined(product.call, lines.call);
   call.workspace = program.add(std::move(workspace));
-  call.spec = std::make_shared<MomentsOfPartsSpec>(product.shared_spec(), std::move(chunks));
+  call.spec = std::make_shared<MomentsOfPartsSpec>(product.shared_spec(), lines.spec.with_parts(0, offset));
   return call;
 }
 
 // Lines in chunks after a product in parts, or in tiles that have the statistics of their voxels.
 std::optional<KernelCall> normalize_chunks(Program& program, const TypedCall<GemmSpec>& product,
                                            const TypedCall<LineChunkSpec>& lines, const GpuMachine& gpu) {
-  const std::optional<KnownProduct> known = known_product(product.spec, program, gpu);
-  if (!known) return std::nullopt;
-  if (known->parts > 1) return sum_parts(program, product, lines, known->parts);
+  const std::optional<JoinedPlan> joint = join(product.spec.planned(), lines.spec.planned(), gpu);
+  if (!joint || !may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
+  if (joint->form == Form::moments_of_parts) return sum_parts(program, product, lines, joint->parts);
   const kernels::GemmPlan& plan = product.spec.plan();
-  std::shared_ptr<const LineChunkSpec> chunks = lines.spec.with_whole_chunks(plan.tile.rows, 0);
-  if (chunks == nullptr || !may_normalize_in_place(program, product.call, lines.call)) return std::nullopt;
-  if (!may_have_moments(plan, elements_of(program.buffer(product.call.output)))) return std::nullopt;
   KernelCall call = joined(product.call, lines.call);
   Buffer moments = program.buffer(*lines.call.workspace);
   moments.shape[1] =
-      kernels::divide_up(plan.grid(known->sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
+      kernels::divide_up(plan.grid(joint->sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
   call.workspace = program.add(std::move(moments));
-  call.spec = std::make_shared<ProductMomentsSpec>(product.shared_spec(), std::move(chunks));
+  call.spec = std::make_shared<ProductMomentsSpec>(product.shared_spec(), lines.spec.with_parts(plan.tile.rows, 0));
   return call;
+}
+
+// All forms save a launch, and what it reads again. `in_chunks`: whether the lines are.
+std::function<double(const Offer&, const Offer&)> saving_of(bool in_chunks, const GpuMachine& gpu) {
+  return [in_chunks, gpu](const Offer& first, const Offer& second) {
+    const auto* const product = std::any_cast<PlannedGemm>(&first.plan);
+    const auto* const lines = std::any_cast<PlannedLines>(&second.plan);
+    if (product == nullptr || lines == nullptr || lines->is_in_chunks() != in_chunks) return 0.0;
+    return join(*product, *lines, gpu) ? least_launch_microseconds(gpu) : 0.0;
+  };
+}
+
+Fusion with_saving(Fusion fusion, std::function<double(const Offer&, const Offer&)> saving) {
+  fusion.saving = std::move(saving);
+  return fusion;
 }
 
 }  // namespace
 
 Fusion normalized_product_fusion(const GpuMachine& gpu) {
-  return fusion_of<GemmSpec, LineSpec>("normalized_product",
-                                       [gpu](Program& program, const auto& product, const auto& lines) {
-                                         return normalize_parts(program, product, lines, gpu);
-                                       });
+  return with_saving(fusion_of<GemmSpec, LineSpec>("normalized_product",
+                                                   [gpu](Program& program, const auto& product, const auto& lines) {
+                                                     return normalize_parts(program, product, lines, gpu);
+                                                   }),
+                     saving_of(false, gpu));
 }
 
 Fusion chunked_product_fusion(const GpuMachine& gpu) {
-  return fusion_of<GemmSpec, LineChunkSpec>("chunked_product",
-                                            [gpu](Program& program, const auto& product, const auto& lines) {
-                                              return normalize_chunks(program, product, lines, gpu);
-                                            });
+  return with_saving(
+      fusion_of<GemmSpec, LineChunkSpec>("chunked_product",
+                                         [gpu](Program& program, const auto& product, const auto& lines) {
+                                           return normalize_chunks(program, product, lines, gpu);
+                                         }),
+      saving_of(true, gpu));
 }
 
 }  // namespace onnxc

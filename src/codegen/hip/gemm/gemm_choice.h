@@ -11,7 +11,7 @@
 
 namespace onnxc {
 
-enum class GpuBound { mfma, vector_unit, lds, cache, memory, latency };
+enum class GpuBound { matrix_unit, vector_unit, lds, cache, memory, latency };
 const char* describe(GpuBound bound);
 
 struct GpuEstimate {
@@ -25,9 +25,14 @@ using machine::GpuMachine;
 
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes, const GpuMachine& gpu);
 
+// The share of a compute unit in the rate of the L2 cache.
+double cache_bytes_a_cycle(const GpuMachine& gpu);
+
 // The estimate of a kernel that only reads and writes so many bytes, and besides has so many cycles of a compute unit's
 // L1 read what lies in a cache.
 GpuEstimate estimate_memory(int64_t bytes, const GpuMachine& gpu, double cache_cycles = 0);
+// A launch after another, of a kernel that does next to nothing.
+double least_launch_microseconds(const GpuMachine& gpu);
 
 // The launch: the plan with the tile that the model finds fastest, and whether the reduction is split into parts. Both
 // fit the GPU's limits on LDS and threads of a block. Size hints stand in for sizes that only a run knows when the tile

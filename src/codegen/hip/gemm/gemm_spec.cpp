@@ -36,11 +36,12 @@ const char* order_name(kernels::WeightOrder order) {
   internal_error("an order of the weights");
 }
 
-template <class Model>
-GemmSizes sizes_in(const Model& model, const GemmOperation& operation) {
+// `usual_value` gives the value of a size, if there is one.
+template <class Usual>
+GemmSizes sizes_by(const Usual& usual_value, const GemmOperation& operation) {
   bool are_known = true, have_hints = true;
   auto value = [&](const Expr& expr) {
-    const std::optional<int64_t> usual = usual_size(model, expr);
+    const std::optional<int64_t> usual = usual_value(expr);
     are_known = are_known && expr.constant().has_value();
     have_hints = have_hints && usual.has_value();
     return usual.value_or(1);
@@ -56,8 +57,18 @@ GemmSizes sizes_in(const Model& model, const GemmOperation& operation) {
 
 }  // namespace
 
-GemmSizes GemmOperation::sizes(const Graph& graph) const { return sizes_in(graph, *this); }
-GemmSizes GemmOperation::sizes(const Program& program) const { return sizes_in(program, *this); }
+GemmSizes GemmOperation::sizes(const Graph& graph) const {
+  return sizes_by([&](const Expr& size) { return usual_size(graph, size); }, *this);
+}
+
+GemmSizes GemmOperation::sizes(const Program& program) const {
+  return sizes_by([&](const Expr& size) { return usual_size(program, size); }, *this);
+}
+
+std::optional<kernels::ConvSizes> GemmOperation::known_sizes() const {
+  const GemmSizes found = sizes_by([](const Expr& size) { return size.constant(); }, *this);
+  return found.are_known ? std::optional(found.sizes) : std::nullopt;
+}
 
 std::string PlannedGemm::title() const {
   const GemmPlan& plan = choice.plan;

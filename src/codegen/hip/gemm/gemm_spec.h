@@ -35,6 +35,8 @@ struct GemmOperation {
   // The sizes of one image, with size hints (usual_size.h) for those that only a run knows.
   GemmSizes sizes(const Graph& graph) const;
   GemmSizes sizes(const Program& program) const;
+  // Nothing if only a run knows some.
+  std::optional<kernels::ConvSizes> known_sizes() const;
 };
 
 // A product, and how the kernel computes it.
@@ -73,6 +75,7 @@ class GemmSpec : public HipKernelSpec {
   std::vector<std::string> coordinates(size_t rank) const override { return gemm_coordinates(operation(), rank); }
   KernelFigures figures() const override;
 
+  const PlannedGemm& planned() const { return planned_; }
   const GemmOperation& operation() const { return planned_.operation; }
   // For an output in blocks of channels, with the tile that was chosen.
   const kernels::GemmPlan& plan() const { return planned_.choice.plan; }

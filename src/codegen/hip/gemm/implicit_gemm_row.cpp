@@ -109,19 +109,20 @@ GemmOperation operation_of(const HipProblem& problem, bool is_row_major) {
           .depth = {}};
 }
 
-void lower_implicit_gemm(const Node& node, const PlannedGemm& planned, LoweringContext& context) {
-  const Value& input = *node.inputs[0];
-  const BufferId own = context.buffer(input);
-  const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
-  const bool is_planar = planned.choice.plan.input_order == InputOrder::planar;
-  const BufferId x = is_planar ? own : context.buffer_as(input, blocked, node.origin);
+Layout layout_of(LayoutDemand demand, size_t rank) {
+  return demand == LayoutDemand::rows ? Layout::row_major(rank)
+                                      : Layout::channel_blocked(rank, kernels::block_channels);
+}
+
+void lower_implicit_gemm(const Node& node, const PlannedGemm& planned, LayoutDemand reads, LayoutDemand gives,
+                         LoweringContext& context) {
+  const size_t rank = node.inputs[0]->shape->size();
+  const BufferId x = context.buffer_as(*node.inputs[0], layout_of(reads, rank), node.origin);
   auto weights = [&](const GemmPlan& chosen) {
     if (!node.inputs[1]->constant) return pack_computed(chosen, node, context);
     return add_packed(context.program(), node.inputs[1]->name, pack(chosen, as_float(*node.inputs[1]->constant)));
   };
-  const Layout& own_layout = context.program().buffer(context.buffer(*node.outputs[0])).layout;
-  const Layout output_layout = own_layout.is_row_major() ? own_layout : blocked;
-  lower_gemm(node, planned, x, weights, bias_epilogue(node, context), output_layout, context);
+  lower_gemm(node, planned, x, weights, bias_epilogue(node, context), layout_of(gives, rank), context);
 }
 
 }  // namespace
@@ -137,18 +138,22 @@ bool is_for_implicit_gemm(const KernelConvolution& convolution) {
   return !convolution.spec.transposed && convolution.shape.group_output_channels() >= fewest_group_columns;
 }
 
-// Convolutions and transposed convolutions on MFMA; copies its input to blocks if it reads those.
+// Convolutions and transposed convolutions on MFMA, from blocks and, element by element, from rows; to either.
 void offer_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !is_for_implicit_gemm(*problem.convolution)) return;
-  for (const LayoutDemand layout : {LayoutDemand::rows, LayoutDemand::blocks}) {
-    const PlannedGemm planned = plan_gemm(operation_of(problem, layout == LayoutDemand::rows), *problem.graph, gpu);
-    offers.push_back({.kernel = planned.title(),
-                      .gives = LayoutDemand::blocks,
-                      .needs = layout,
-                      .cost = planned.cost,
-                      .lower = [&node = *problem.node, planned](LoweringContext& context) {
-                        lower_implicit_gemm(node, planned, context);
-                      }});
+  for (const LayoutDemand reads : {LayoutDemand::rows, LayoutDemand::blocks}) {
+    const bool reads_rows = reads == LayoutDemand::rows;
+    if (reads_rows && !reads_elements(*problem.convolution, reads_rows)) continue;
+    const PlannedGemm planned = plan_gemm(operation_of(problem, reads_rows), *problem.graph, gpu);
+    for (const LayoutDemand gives : {LayoutDemand::blocks, LayoutDemand::rows})
+      offers.push_back({.kernel = planned.title(),
+                        .reads = reads,
+                        .gives = gives,
+                        .cost = planned.cost,
+                        .plan = planned,
+                        .lower = [&node = *problem.node, planned, reads, gives](LoweringContext& context) {
+                          lower_implicit_gemm(node, planned, reads, gives, context);
+                        }});
   }
 }
 

@@ -172,7 +172,9 @@ void offer_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offe
   if (!product || !may_count_positions(product->positions)) return;
   const PlannedGemm planned = plan_gemm(operation_of(problem, *product), *problem.graph, gpu);
   offers.push_back({.kernel = planned.title(),
+                    .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,
+                    .activations = 2,
                     .cost = planned.cost,
                     .lower = [&node = *problem.node, product = *product, planned](LoweringContext& context) {
                       lower_matrix_product(node, product, planned, context);

@@ -126,8 +126,8 @@ bool supports(const KernelConvolution& convolution, const GpuMachine& gpu) {
   if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
   if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
-  return plan.shape.group_input_channels() <= most_group_channels && plan.lds_bytes() <= gpu.lds_bytes / 2 &&
-         plan.span() <= most_span;
+  return plan.shape.group_input_channels() <= most_group_channels &&
+         machine::blocks_by_lds(gpu, plan.lds_bytes()) >= 2 && plan.span() <= most_span;
 }
 
 // For one image if only a run knows the batch.
@@ -141,19 +141,20 @@ std::optional<double> cost_of(const HipProblem& problem, const GpuMachine& gpu) 
   return estimate ? std::optional(estimate->microseconds) : std::nullopt;
 }
 
-void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LoweringContext& context) {
+// From rows, to rows, it computes a channel at a time.
+void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LayoutDemand reads, LayoutDemand gives,
+                       LoweringContext& context) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
   const Value &input = *node.inputs[0], &output = *node.outputs[0];
+  const Layout rows = Layout::row_major(input.shape->size());
   const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
-  auto layout_of = [&](const Value& value) { return context.program().buffer(context.buffer(value)).layout; };
-  const Layout output_layout = layout_of(output).is_row_major() ? layout_of(output) : blocked;
-  // Between row-major tensors a channel at a time, without copies.
-  const bool is_planar = layout_of(input).is_row_major() && output_layout.is_row_major();
+  const bool is_planar = reads == LayoutDemand::rows;
+  const Layout output_layout = gives == LayoutDemand::rows ? rows : blocked;
   const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : kernels::block_channels};
   KernelCall call;
   call.inputs = {
-      is_planar ? context.buffer(input) : context.buffer_as(input, blocked, node.origin),
+      context.buffer_as(input, is_planar ? rows : blocked, node.origin),
       add_packed(context.program(), node.inputs[1]->name, as_tensor(pack(plan, as_float(*node.inputs[1]->constant))))};
   call.epilogue = bias_epilogue(node, context);
   const Layout input_layout = context.program().buffer(call.inputs[0]).layout;
@@ -166,10 +167,18 @@ void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, Lowerin
 // Convolutions with few channels a group, depthwise among them.
 void offer_channelwise(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !supports(*problem.convolution, gpu)) return;
-  offers.push_back({.kernel = convolution_title("conv channelwise", *problem.convolution),
-                    .gives = LayoutDemand::blocks,
-                    .cost = cost_of(problem, gpu),
-                    .lower = [problem, gpu](LoweringContext& context) { lower_channelwise(problem, gpu, context); }});
+  const auto offer = [&](LayoutDemand reads, LayoutDemand gives) {
+    offers.push_back({.kernel = convolution_title("conv channelwise", *problem.convolution),
+                      .reads = reads,
+                      .gives = gives,
+                      .cost = cost_of(problem, gpu),
+                      .lower = [problem, gpu, reads, gives](LoweringContext& context) {
+                        lower_channelwise(problem, gpu, reads, gives, context);
+                      }});
+  };
+  offer(LayoutDemand::blocks, LayoutDemand::blocks);
+  offer(LayoutDemand::blocks, LayoutDemand::rows);
+  offer(LayoutDemand::rows, LayoutDemand::rows);
 }
 
 }  // namespace onnxc

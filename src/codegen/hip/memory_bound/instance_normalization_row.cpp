@@ -59,7 +59,7 @@ void lower_instance_normalization(const Node& node, const PlannedLines& planned,
 
 }  // namespace
 
-// InstanceNormalization and GroupNormalization, in the layout of the input.
+// InstanceNormalization and GroupNormalization, from blocks and from rows.
 void offer_instance_normalization(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const Node& node = *problem.node;
   if (!is_instance_normalization(node) || !has_kernel_types(node) || !is_within_rank(*node.inputs[0])) return;
@@ -69,9 +69,10 @@ void offer_instance_normalization(const HipProblem& problem, const GpuMachine& g
   for (const LayoutDemand layout : {LayoutDemand::rows, LayoutDemand::blocks}) {
     const PlannedLines planned = plan_instances(problem, spec, layout == LayoutDemand::blocks, gpu);
     offers.push_back({.kernel = planned.title(),
-                      .gives = LayoutDemand::none,
-                      .needs = layout,
+                      .reads = layout,
+                      .gives = layout,
                       .cost = cost_of(planned, *problem.graph),
+                      .plan = planned,
                       .lower = [&node, planned](LoweringContext& context) {
                         lower_instance_normalization(node, planned, context);
                       }});

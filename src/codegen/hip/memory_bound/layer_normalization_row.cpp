@@ -33,6 +33,7 @@ void offer_layer_normalization(const HipProblem& problem, const GpuMachine& gpu,
   const PlannedLines planned = plan_lines(problem, last_axes_lines(node, spec), gpu);
   offers.push_back(
       {.kernel = planned.title(),
+       .reads = LayoutDemand::rows,
        .gives = LayoutDemand::rows,
        .cost = cost_of(planned, *problem.graph),
        .lower = [&node, planned](LoweringContext& context) { lower_layer_normalization(node, planned, context); }});

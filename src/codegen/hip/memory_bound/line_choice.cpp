@@ -119,7 +119,13 @@ LinePlan choose_chunks(const LineShape& shape, const GpuMachine& gpu) {
 }
 
 GpuEstimate estimate_lines(const LinePlan& plan, const LineSizes& sizes, int64_t element_size, const GpuMachine& gpu) {
-  return traffic(sizes, plan.always_fits() ? 2 : 3, element_size, gpu);
+  const int64_t passes = plan.always_fits() ? 2 : 3;
+  const GpuEstimate estimate = traffic(sizes, passes, element_size, gpu);
+  // The compute unit with the most lines, if they are few.
+  const int64_t tile = plan.lines_a_block() * plan.lanes * plan.line_columns(sizes) * element_size * passes;
+  const int64_t tiles = divide_up(larger(plan.blocks(sizes), 1), gpu.compute_units);
+  const double cycles = machine::cycles_for(static_cast<double>(tiles * tile), cache_bytes_a_cycle(gpu));
+  return cycles > estimate.cycles ? GpuEstimate{cycles / gpu.clock_megahertz, cycles, GpuBound::cache} : estimate;
 }
 
 double ChunkEstimate::microseconds() const {

@@ -56,6 +56,18 @@ std::string PlannedLines::title() const {
   return fmt::format("{} of lines{}", name(plan.kind), columns ? fmt::format(" of {}", *columns) : "");
 }
 
+std::optional<LinePlan> plan_with_line_a_block(const PlannedLines& planned) {
+  const Lines& lines = planned.lines;
+  if (!lines.is_blocked || lines.kind != LineKind::moments || planned.plan.columns == 0) return std::nullopt;
+  const LinePlan plan = line_a_block(planned.plan);
+  return plan.always_fits() ? std::optional(plan) : std::nullopt;
+}
+
+bool has_whole_chunks(const PlannedLines& planned) {
+  const std::optional<int64_t> length = planned.lines.columns().constant();
+  return planned.lines.is_blocked && length && *length != 0 && *length % planned.plan.capacity() == 0;
+}
+
 // ------------------------------------------------------------------------------------------- both
 
 std::string LineSpecBase::plan_text_of(const KernelCall& call, const Program& program) const {
@@ -165,11 +177,10 @@ bool LineSpec::is_softmax_of_last_axis() const {
          static_cast<size_t>(lines().outer_axes) + 1 == lines().extents.size();
 }
 
-std::shared_ptr<LineSpec> LineSpec::with_line_a_block() const {
-  if (!lines().is_blocked || lines().kind != LineKind::moments || plan().columns == 0) return nullptr;
+std::shared_ptr<LineSpec> LineSpec::with_plan(const LinePlan& plan) const {
   auto result = std::make_shared<LineSpec>(*this);
-  result->planned_.plan = line_a_block(plan());
-  return result->plan().always_fits() ? result : nullptr;
+  result->planned_.plan = plan;
+  return result;
 }
 
 // ------------------------------------------------------------------------------------------- lines in chunks
@@ -219,9 +230,7 @@ std::vector<DeviceFunction> LineChunkSpec::last_launches(const KernelCall& call,
   return launches;
 }
 
-std::shared_ptr<LineChunkSpec> LineChunkSpec::with_whole_chunks(int64_t columns, int64_t offset) const {
-  const std::optional<int64_t> length = lines().columns().constant();
-  if (!lines().is_blocked || !length || *length == 0 || *length % plan().capacity() != 0) return nullptr;
+std::shared_ptr<LineChunkSpec> LineChunkSpec::with_parts(int64_t columns, int64_t offset) const {
   auto result = std::make_shared<LineChunkSpec>(*this);
   if (columns != 0) result->parts_ = fmt::format(".in_parts({})", columns);
   result->part_columns_ = columns;

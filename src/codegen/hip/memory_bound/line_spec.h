@@ -45,6 +45,11 @@ struct PlannedLines {
   std::string title() const;  // "softmax of lines of 320"
 };
 
+// The plan with a block for each line of channels in blocks; nothing if a block does not hold one.
+std::optional<LinePlan> plan_with_line_a_block(const PlannedLines& planned);
+// Whether lines in blocks are cut into chunks without a rest.
+bool has_whole_chunks(const PlannedLines& planned);
+
 // The common part of the two kernels.
 class LineSpecBase : public HipKernelSpec {
  public:
@@ -58,6 +63,7 @@ class LineSpecBase : public HipKernelSpec {
   std::string host_header() const override { return "kernels/hip/memory_bound/line_geometry.h"; }
   std::vector<std::string> coordinates(size_t) const override { return lines().coordinates; }
 
+  const PlannedLines& planned() const { return planned_; }
   const Lines& lines() const { return planned_.lines; }
   const LinePlan& plan() const { return planned_.plan; }
   // The template argument of the kernels.
@@ -95,8 +101,7 @@ class LineSpec : public LineSpecBase {
   KernelFigures figures() const override;
 
   bool is_softmax_of_last_axis() const;
-  // With a block for each line of channels in blocks; null if it does not hold one.
-  std::shared_ptr<LineSpec> with_line_a_block() const;
+  std::shared_ptr<LineSpec> with_plan(const LinePlan& plan) const;
 };
 
 // Few long lines take three kernels: the statistics of their chunks, a fold of these if they are many, and the
@@ -117,9 +122,9 @@ class LineChunkSpec : public LineSpecBase {
   // are folded, and launches one of two last kernels. `chunks` are their arguments in the host file.
   std::vector<DeviceFunction> last_launches(const KernelCall& call, const Program& program,
                                             const std::string& chunks) const;
-  // Null if lines are not of whole chunks, or not in blocks. Parts have another length if `columns` is not 0; the
-  // statistics begin `offset` elements after the workspace.
-  std::shared_ptr<LineChunkSpec> with_whole_chunks(int64_t columns, int64_t offset) const;
+  // Lines have whole chunks. Parts have another length if `columns` is not 0; the statistics begin `offset`
+  // elements after the workspace.
+  std::shared_ptr<LineChunkSpec> with_parts(int64_t columns, int64_t offset) const;
 
  private:
   std::optional<ChunkEstimate> known_estimate() const;

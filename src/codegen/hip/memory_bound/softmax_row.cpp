@@ -33,6 +33,7 @@ void offer_softmax(const HipProblem& problem, const GpuMachine& gpu, Offers& off
   if (has_few_long_lines(*node.inputs[0]->shape, spec)) return;
   const PlannedLines planned = plan_lines(problem, softmax_lines(node, spec), gpu);
   offers.push_back({.kernel = planned.title(),
+                    .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,
                     .cost = cost_of(planned, *problem.graph),
                     .lower = [&node, planned](LoweringContext& context) {

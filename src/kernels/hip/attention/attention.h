@@ -20,17 +20,10 @@
 #pragma once
 
 #include "kernels/hip/attention/attention_geometry.h"
-#include "kernels/hip/gemm/gemm_tile.h"
+#include "kernels/hip/gemm/tile_product.h"
 #include "kernels/hip/wave/wave.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// After it, the lanes of a wavefront see what any of them wrote to LDS before it.
-__device__ inline void wave_barrier() {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront");
-  __builtin_amdgcn_wave_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront");
-}
 
 template <FlashAttentionPlan plan, class T, class Output>
 class Attention {
@@ -43,7 +36,7 @@ class Attention {
                         value_row_bytes = static_cast<int>(plan.value_row_bytes()),
                         score_row = static_cast<int>(FlashAttentionPlan::score_row_floats);
   using Tile = MfmaTileProduct<plan.products, GemmTile{128, 32}>;
-  static_assert(own_gpu.has_mfma);
+  static_assert(own_gpu.matrix_unit == machine::MatrixUnit::mfma);
   using ChunkValues = ChunkOf<T>;
 
   struct Shared {
@@ -84,7 +77,7 @@ class Attention {
       store_to_lds(keys - first);
       barrier();
       fetch(first + tile < keys ? first + tile : first);
-      __builtin_amdgcn_sched_barrier(0);
+      scheduling_barrier();
       if (first_query_ <= last_query_) add(first, inner);
     }
   }
@@ -238,7 +231,7 @@ class Attention {
       Float16 by_key;
       // The offsets of 16 queries would take up to 64 registers, kept from step to step.
       int32_t first_query = first_query_ + half_ * 4;
-      if constexpr (pairs + 4 * column_tiles > 8) asm volatile("" : "+v"(first_query));
+      if constexpr (pairs + 4 * column_tiles > 8) forget_origin(first_query);
       float* const own = shared_.scores[quarter_index()];
       const auto key = smaller(first + lane_, last_key);
 #pragma clang loop unroll(full)
@@ -269,7 +262,7 @@ class Attention {
   // The exponential of a difference that is at most 0: its rounding is below what counts in a sum with 1.
   __device__ static float power_of_e(float difference) {
     constexpr float log2_of_e = 0x1.715476p+0f;
-    return __builtin_amdgcn_exp2f(difference * log2_of_e);
+    return fast_power_of_two(difference * log2_of_e);
   }
 
   template <class Inner>

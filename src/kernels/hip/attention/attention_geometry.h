@@ -45,11 +45,13 @@ struct FlashAttentionPlan {
   }
   // The compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES).
   static constexpr int64_t waves() { return 2; }
-  constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const { return smaller(waves(), gpu.lds_bytes / lds_bytes()); }
+  constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
+    return smaller(waves(), machine::blocks_by_lds(gpu, lds_bytes()));
+  }
   constexpr bool fits(const GpuMachine& gpu) const {
     const bool is_made_at_once = products == Products::float32 || is_half(products);
     return is_made_at_once && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
-           registers() <= 256 && 2 * lds_bytes() <= gpu.lds_bytes;
+           registers() <= 256 && machine::blocks_by_lds(gpu, lds_bytes()) >= 2;
   }
 };
 

@@ -25,9 +25,9 @@ template <GemmPlan plan, class Input, class Weight>
 __device__ inline void store_parts(const GemmArguments<Input, Weight, float>& product) {
   using Gemm = ImplicitGemm<plan, Input, Weight, float>;
   __shared__ typename Gemm::Shared shared;
-  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   const GemmLaunch& launch = product.launch;
-  Gemm gemm(product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu), shared);
+  Gemm gemm(product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds),
+            shared);
   gemm.reduce();
   gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(product));
 }

@@ -25,9 +25,8 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
   using typename Gemm::Product;
   static_assert(plan.shape.groups == 1 && !plan.transposed && plan.output_lanes == block_channels);
 
-  static constexpr int columns = plan.tile.columns, own_columns = Product::column_tiles * 16;
-  // The lanes of a column's rows in a wavefront are two rows of 16, which the vector unit folds by itself.
-  static constexpr int folded_lanes = 16, partial_sums = plan.tile.row_waves() * 32 / folded_lanes;
+  static constexpr int columns = plan.tile.columns, own_columns = 4 * Product::fours_a_row;
+  static constexpr int partial_sums = Product::partial_sums;
   // In the LDS of the operands.
   struct Exchanged {
     alignas(16) float differences[partial_sums][columns], squares[partial_sums][columns], means[columns];
@@ -40,49 +39,41 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
     const auto left = static_cast<int32_t>(arguments.launch.rows - first_row);
     return left < static_cast<int32_t>(plan.tile.rows) ? left : static_cast<int32_t>(plan.tile.rows);
   }
-  __device__ bool is_row(int row_tile) const { return Product::first_row() + row_tile * 32 < rows(); }
+  __device__ bool is_row(int r) const { return Product::row_at(r) < rows(); }
 
   // The product's epilogue, in the registers.
   template <class Epilogue>
   __device__ void apply(const Epilogue& epilogue) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Product::row_tiles; ++i) {
-      const RowPlace place = place_of(Product::first_row() + i * 32);
+    for (int r = 0; r < Product::rows_a_thread; ++r) {
+      const RowPlace place = place_of(Product::row_at(r));
       if (!place.is_inside) continue;
       const auto voxel = this->voxel_of(place);
 #pragma clang loop unroll(full)
-      for (int j = 0; j < Product::column_tiles; ++j)
-#pragma clang loop unroll(full)
-        for (int e = 0; e < 16; ++e) {
-          // Columns of padding compute what the last one does: without a branch no load waits for another.
-          constexpr auto last = static_cast<int>(plan.shape.output_channels) - 1;
-          const int column = first_column + column_of(j * 16 + e), channel = column < last ? column : last;
-          const float value = epilogue(product.sums[i][j][e], image, 0, channel, voxel.d, voxel.h, voxel.w);
-          product.sums[i][j][e] = column <= last ? value : 0.0f;
-        }
+      for (int k = 0; k < own_columns; ++k) {
+        // Columns of padding compute what the last one does: without a branch no load waits for another.
+        constexpr auto last = static_cast<int>(plan.shape.output_channels) - 1;
+        const int column = first_column + column_of(k), channel = column < last ? column : last;
+        const float value = epilogue(product.four(r, k / 4)[k % 4], image, 0, channel, voxel.d, voxel.h, voxel.w);
+        product.set(r, k / 4, k % 4, column <= last ? value : 0.0f);
+      }
     }
   }
 
   // The column of the tile of each of a lane's.
-  __device__ static int column_of(int own) {
-    return Product::first_column() + own / 16 * 32 + own % 16 / 4 * 8 + Product::lane_column() + own % 4;
-  }
+  __device__ static int column_of(int own) { return Product::column_at(own / 4) + Product::lane_column() + own % 4; }
   // The sums of each column over the rows of some lanes; term(value, which of the lane's columns).
   template <class Term>
   __device__ void sum_columns(float (&sums)[partial_sums][columns], const Term& term) const {
-    float own[Product::column_tiles][16];
+    float own[own_columns];
 #pragma clang loop unroll(full)
     for (int k = 0; k < own_columns; ++k) {
-      float& sum = own[k / 16][k % 16];
-      sum = 0.0f;
+      own[k] = 0.0f;
 #pragma clang loop unroll(full)
-      for (int i = 0; i < Product::row_tiles; ++i) sum += is_row(i) ? term(product.sums[i][k / 16][k % 16], k) : 0.0f;
+      for (int r = 0; r < Product::rows_a_thread; ++r)
+        own[k] += is_row(r) ? term(product.four(r, k / 4)[k % 4], k) : 0.0f;
     }
-    const int place =
-        quarter_index() / Product::column_waves * (32 / folded_lanes) + thread_index() % 32 / folded_lanes;
-#pragma clang loop unroll(full)
-    for (int j = 0; j < Product::column_tiles; ++j)
-      sums[place][column_of(j * 16 + value_of_lane())] = scatter_sums(own[j]);
+    Product::sum_rows(own, [&](int k, float sum) { sums[Product::partial_sum()][column_of(k)] = sum; });
   }
   __device__ static float sum_of(const float (&sums)[partial_sums][columns], int column) {
     float sum = sums[0][column];
@@ -125,9 +116,8 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
                                        const Inner& inner, const Epilogue& /*epilogue*/) {
   using Gemm = ProductMoments<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
-  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   Gemm gemm(arguments.product,
-            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu), shared);
+            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu.xcds), shared);
   gemm.reduce();
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });

@@ -19,7 +19,6 @@ struct FmaTileProduct : TileSums<products, tile> {
   using Sums = TileSums<products, tile>;
   using Sums::column_tiles, Sums::first_column, Sums::first_row, Sums::lane_column, Sums::row_tiles, Sums::sums;
   using typename Sums::Shared;
-  static_assert(products != Products::xf32);
 
   const Shared& shared;
 
@@ -33,7 +32,7 @@ struct FmaTileProduct : TileSums<products, tile> {
   __device__ static Values read(const char* operand, int row, int chunk) {
     const Chunk words = *reinterpret_cast<const Chunk*>(operand + lds_place(row, chunk));
     Values result;
-    if constexpr (products == Products::float32) {
+    if constexpr (products == Products::float32 || products == Products::xf32) {
       result = __builtin_bit_cast(Values, words);
     } else if constexpr (products == Products::float16) {
       const auto halves = __builtin_bit_cast(ChunkOf<_Float16>, words);

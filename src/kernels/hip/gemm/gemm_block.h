@@ -1,21 +1,9 @@
 // The block of a matrix product: its tile, its part of the reduction, and the place of its results.
 #pragma once
 
-#include "kernels/hip/gemm/fma_tile.h"
+#include "kernels/hip/gemm/tile_product.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
-
-// Chosen by the unit that the GPU has.
-template <bool has_mfma>
-struct TileProducts {
-  template <Products products, GemmTile tile>
-  using Product = MfmaTileProduct<products, tile>;
-};
-template <>
-struct TileProducts<false> {
-  template <Products products, GemmTile tile>
-  using Product = FmaTileProduct<products, tile>;
-};
 
 // A tile row's position in the output, and whether it is inside.
 struct RowPlace {
@@ -47,7 +35,7 @@ struct GemmBlock {
   // References: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
-  using Product = typename TileProducts<own_gpu.has_mfma>::template Product<plan.products, tile>;
+  using Product = typename TileProducts<own_gpu.matrix_unit>::template Product<plan.products, tile>;
 
   const GemmArguments<Input, Weight, Output>& arguments;
   int64_t image;
@@ -117,8 +105,9 @@ struct GemmBlock {
     // In parts, a transposed convolution has no scalar registers to spare for these while it reduces. The arguments of
     // its kernels begin with these.
     constexpr bool is_late = plan.transposed && plan.is_split;
-    const GemmView view = is_late ? late_argument<GemmView>(offsetof(Arguments, output_view)) : arguments.output_view;
-    Output* const output = is_late ? late_argument<Output*>(offsetof(Arguments, output)) : arguments.output;
+    const GemmView view =
+        is_late ? late_argument(arguments.output_view, offsetof(Arguments, output_view)) : arguments.output_view;
+    Output* const output = is_late ? late_argument(arguments.output, offsetof(Arguments, output)) : arguments.output;
     Voxel voxel = {nullptr, place.d, place.h, place.w};
     if constexpr (plan.transposed) {
       voxel.d = voxel.d * shape.stride.d + residue.d;
@@ -128,7 +117,7 @@ struct GemmBlock {
     voxel.channels =
         output + image * view.batch + group * view.group +
         offset_of(static_cast<int32_t>(voxel.d), static_cast<int32_t>(voxel.h), static_cast<int32_t>(voxel.w), view);
-    if constexpr (stores_planes) voxel.channels += Product::lane_column() == 0 ? 0 : 4 * view.block;
+    if constexpr (stores_planes) voxel.channels += Product::lane_columns(view.block);
     return voxel;
   }
 
@@ -138,9 +127,9 @@ struct GemmBlock {
     return voxel.channels + (channel / lanes * arguments.output_view.block + channel % lanes);
   }
 
-  // Four columns of a row, from `wave_column + lane_column` of the group; wave_column is a multiple of 8 and uniform in
-  // the wavefront. The padding of the last channel block is written too, with zeros. Contiguous in memory are, in NCHW,
-  // the 32 rows of half a wavefront; in NCHWc, the four columns of a lane.
+  // Four columns of a row, from `wave_column + lane_column` of the group; wave_column is a multiple of the
+  // lanes' columns and uniform in the wavefront. The padding of the last channel block is written too, with zeros.
+  // Contiguous in memory are, in NCHW, the 32 rows of half a wavefront; in NCHWc, the four columns of a lane.
   template <class Epilogue>
   __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) const {
     constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
@@ -163,7 +152,7 @@ struct GemmBlock {
       bits[e] = __builtin_bit_cast(typename Bits::Element, static_cast<Output>(is_real ? value : 0.0f));
     }
     if constexpr (plan.stores_fours()) {
-      // Eight columns that begin with a multiple of eight are of one block.
+      // The lanes' columns are of one block.
       using Stored = StoredFour<Output, plan.matrix_product ? sizeof(Output) : 4 * sizeof(Output)>;
       reinterpret_cast<Stored*>(channel_at(voxel, group_channel + wave_column) + lane_column)->bits = bits;
     } else {
@@ -176,10 +165,8 @@ struct GemmBlock {
     }
   }
 
-  // The column of the group at which the wavefront's eight begin that one of its threads' fours is in.
-  __device__ int wave_column(int four) const {
-    return first_column + Product::first_column() + four / 4 % Product::column_tiles * 32 + four % 4 * 8;
-  }
+  // The column of the group at which a four begins in the wavefront's first lane.
+  __device__ int wave_column(int c) const { return first_column + Product::column_at(c); }
 
   // Four sums of this thread in the workspace.
   __device__ Float4& partial(int64_t tile_of_part, int four) const {

@@ -24,21 +24,22 @@ enum class Products {
 
 constexpr bool is_half(Products products) { return products == Products::float16 || products == Products::bfloat16; }
 
-// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction: of MFMA by AMD's matrix
-// calculator, of the vector unit an FMA a lane.
+// Whether the vector unit makes them.
+constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
+  return gpu.matrix_unit == machine::MatrixUnit::none ||
+         (gpu.matrix_unit == machine::MatrixUnit::mma && products == Products::float32);
+}
+
+// The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
+// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
-  if (!gpu.has_mfma) return 32 * 32 * 16 / gpu.wave_lanes * (products == Products::bf16x3 ? 3 : 1);
-  switch (products) {
-    case Products::float32:
-      return 8 * 64;
-    case Products::xf32:
-      return 4 * 32;
-    case Products::bf16x3:
-      return 6 * 32;
-    case Products::float16:
-    case Products::bfloat16:
-      return 2 * 32;
-  }
+  constexpr int64_t count = 32 * 32 * 16;
+  const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
+  if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
+  return of_one * count / gpu.half_products_a_cycle *
+         (products == Products::float32 ? 8
+          : products == Products::xf32  ? 2
+                                        : 1);
 }
 
 // The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each quarter
@@ -50,10 +51,10 @@ struct GemmTile {
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
   // Wavefronts that fit a SIMD unit with its registers: a lane needs its sums and some others.
   constexpr int64_t waves(const GpuMachine& gpu, int64_t others = 64) const {
-    return smaller(gpu.registers / (rows * columns / 256 + others), gpu.waves_per_simd);
+    return smaller(gpu.registers / larger(rows * columns / 256 + others, gpu.taken_registers), gpu.waves_per_simd);
   }
 };
-inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {128, 64}, {64, 64}, {128, 32}};
+inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
@@ -67,11 +68,6 @@ constexpr int lds_place(int row, int chunk) {
 // All threads store the same number of chunks: a narrow tile's columns are stored twice, and one copy is read.
 constexpr int64_t lds_columns(const GemmTile& tile) { return larger(tile.columns, 64); }
 constexpr int64_t gemm_lds_bytes(const GemmTile& tile) { return (tile.rows + lds_columns(tile)) * lds_row_bytes; }
-// The blocks a compute unit holds at once.
-constexpr int64_t blocks_a_unit(const GemmTile& tile, const GpuMachine& gpu) {
-  return smaller(tile.waves(gpu) / block_waves(gpu), gpu.lds_bytes / gemm_lds_bytes(tile));
-}
-
 // With few tiles the reduction of each is split into parts, one a block (split-K), until the GPU has two blocks for
 // each compute unit. A part should be long enough to be worth its prologue and its end.
 inline constexpr int64_t least_part_steps = 8;
@@ -137,7 +133,36 @@ struct GemmPlan {
   constexpr int64_t waves(const GpuMachine& gpu) const {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
     return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
-                   gpu.lds_bytes / gemm_lds_bytes(tile) * block_waves(gpu));
+                   machine::blocks_by_lds(gpu, lds_bytes(gpu)) * block_waves(gpu));
+  }
+  // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. Loads of single elements take the
+  // registers that it needs.
+  constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
+    return tile != GemmTile{256, 64} ||
+           (gpu.matrix_unit == machine::MatrixUnit::mma && input_order == InputOrder::blocks);
+  }
+  // The blocks that a compute unit holds at once.
+  constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
+    return smaller(tile.waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, lds_bytes(gpu)));
+  }
+  // Whether the operands of a step are copied to LDS without registers: nothing is to be made of them on the way.
+  constexpr bool copies(const GpuMachine& gpu) const {
+    return gpu.matrix_unit == machine::MatrixUnit::mma && products != Products::bf16x3 &&
+           input_order == InputOrder::blocks && weight_order == WeightOrder::packed && !has_few_steps();
+  }
+  // Steps whose operands LDS holds at once.
+  constexpr int64_t stages(const GpuMachine& gpu) const {
+    constexpr int64_t most = 4;
+    return copies(gpu) ? smaller(gpu.block_lds_bytes / gemm_lds_bytes(tile), most) : 1;
+  }
+  constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return stages(gpu) * gemm_lds_bytes(tile); }
+  // The bytes of LDS that the threads of a block read in a step. Two quarters read each row and column. On NVIDIA's
+  // matrix unit each of eight warps reads its own, and on the vector unit each thread, wherever others read the same.
+  constexpr int64_t lds_read_bytes(const GpuMachine& gpu) const {
+    if (gpu.matrix_unit != machine::MatrixUnit::mma) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
+    if (on_vector_unit(products, gpu)) return nest_threads * (rows / 8 + columns / 4) * lds_row_bytes;
+    return 8 * (rows + columns) * lds_row_bytes;
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
@@ -148,6 +173,10 @@ struct GemmPlan {
   constexpr bool pairs_blocks() const {
     return transposed || segments() == 1 || input_blocks() % 2 == 0 || input_blocks() > 6;
   }
+  // All threads are at one tap of a step, and go from tap to tap.
+  constexpr bool has_cursor() const { return input_order == InputOrder::blocks && pairs_blocks(); }
+  // A reduction that takes no loop.
+  constexpr bool has_few_steps() const { return !has_cursor() && !is_split && !has_run_time_depth && steps() <= 3; }
   constexpr int64_t steps() const {
     if (input_order != InputOrder::blocks) return divide_up(taps() * shape.group_input_channels(), depth());
     if (pairs_blocks()) return divide_up(input_blocks(), segments()) * taps();
@@ -284,8 +313,8 @@ struct GemmPlan {
 
 // Workgroups go to the XCDs in turn, and each XCD has its own cache: this renumbering, a bijection of 0 .. blocks - 1,
 // gives blocks with successive numbers to the same XCD.
-constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks, const GpuMachine& gpu) {
-  const auto xcds = static_cast<uint32_t>(gpu.xcds);
+constexpr uint32_t block_of_xcd(uint32_t dealt, uint32_t blocks, int xcd_count) {
+  const auto xcds = static_cast<uint32_t>(xcd_count);
   const uint32_t share = blocks / xcds;
   return dealt < share * xcds ? dealt % xcds * share + dealt / xcds : dealt;
 }

@@ -46,15 +46,19 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   static constexpr bool is_planar = plan.input_order == InputOrder::planar;
   static constexpr int own_rows = is_planar ? 1 : row_loads;
   static constexpr int column_chunks = tile.columns * 4;
-  static constexpr bool has_cursor = plan.input_order == InputOrder::blocks && plan.pairs_blocks();
-  // A reduction that takes no loop.
-  static constexpr bool has_few_steps = !has_cursor && !plan.is_split && !plan.has_run_time_depth && plan.steps() <= 3;
+  static constexpr bool has_cursor = plan.has_cursor(), has_few_steps = plan.has_few_steps();
+  static constexpr bool copies = plan.copies(own_gpu);
+  static constexpr int stage_count = plan.stages(own_gpu);
   static constexpr int chunk_elements = static_cast<int>(plan.depth()) / 4;
   // Steps whose loads are under way at once. An element a load takes the registers that a second would need, and with
   // the sums of a larger tile they would cost a wavefront.
   static constexpr int ahead = plan.input_order == InputOrder::blocks && tile.rows * tile.columns <= 64 * 64 ? 2 : 1;
 
-  using Shared = typename Product::Shared;
+  // The operands of some steps.
+  struct Shared {
+    typename Product::Shared stages[stage_count];
+  };
+  static_assert(sizeof(Shared) == plan.lds_bytes(own_gpu));
 
   Shared& shared;
   Product product;
@@ -70,7 +74,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   Chunk fetched_rows[ahead][row_loads], fetched_columns[ahead][column_loads];
 
   __device__ GemmLoads(const GemmArguments<Input, Weight, Output>& arguments_, int64_t which, Shared& shared_)
-      : Block(arguments_, which), shared(shared_), product(shared_) {
+      : Block(arguments_, which), shared(shared_), product(shared_.stages[0]) {
     if constexpr (plan.transposed) {
       const Axes& pads = arguments.sizes.begin_pads;
       taps_d =
@@ -177,12 +181,6 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     return plan.has_run_time_depth ? arguments.depth : static_cast<int32_t>(shape.group_input_channels());
   }
 
-  // Makes the compiler compute a number here; it would otherwise branch around that.
-  __device__ static int64_t computed(int64_t offset) {
-    __asm__("" : "+v"(offset));
-    return offset;
-  }
-
   // 16 bytes of 16 channels that lie next to each other, `offset` further than a row's own position.
   __device__ void fetch_blocks(int set, const Tap& tap, int64_t offset, bool is_real) {
 #pragma clang loop unroll(full)
@@ -191,6 +189,22 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       const auto* const outside = static_cast<const Input*>(arguments.zeros);
       fetched_rows[set][i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
     }
+  }
+  // The same without registers, into a stage of LDS.
+  __device__ void copy_blocks(int stage, const Tap& tap, int64_t offset, bool is_real) {
+    const char* const to = shared.stages[stage].rows;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_loads; ++i)
+      Product::template copy_chunk<true>(to, thread_index() / 4 + i * rows_a_load, thread_index() % 4, row[i] + offset,
+                                         is_inside(i, tap) & is_real);
+  }
+  __device__ void copy_packed(int stage, const Weight* weights) {
+    const char* const to = shared.stages[stage].columns;
+#pragma clang loop unroll(full)
+    for (int i = 0; i < column_loads; ++i)
+      Product::template copy_chunk<false>(
+          to, Product::lds_column(thread_index() / 4 + i * rows_a_load), thread_index() % 4,
+          reinterpret_cast<const Chunk*>(weights) + (thread_index() + i * nest_threads) % column_chunks, true);
   }
   // The begin of a thread's chunk in the channels of a step, and in their block.
   __device__ static int32_t first_element() { return thread_index() % 4 * chunk_elements; }
@@ -313,7 +327,7 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       fetch_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
   }
 
-  // A step whose threads each find their own tap.
+  // A step whose threads each find their own tap. `set`: of registers, or a stage of LDS.
   __device__ void fetch(int set, int32_t step) {
     if constexpr (plan.input_order != InputOrder::blocks) {
       fetch_elements(set, step);
@@ -321,23 +335,29 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       const GemmPlan::Place at = plan.place(step, segment() * static_cast<int32_t>(block_channels));
       const Tap tap = tap_of(at.tap);
       const int64_t block = at.channel / static_cast<int32_t>(block_channels) * arguments.input_view.block;
-      fetch_blocks(set, tap, offset_of(tap) + block + first_lane(), plan.is_inside(at));
+      const int64_t offset = offset_of(tap) + block + first_lane();
+      if constexpr (copies) {
+        copy_blocks(set, tap, offset, plan.is_inside(at));
+        return copy_packed(set, arguments.weights + plan.weight_offset(group, step, first_column));
+      }
+      fetch_blocks(set, tap, offset, plan.is_inside(at));
     }
     fetch_weights(set, step);
   }
 
   __device__ void store_to_lds(int set) {
+    typename Product::Shared& to = shared.stages[0];
     const int first = thread_index() / 4, chunk = thread_index() % 4;
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_loads; ++i)
-      Product::store_chunk(shared.rows, first_row_of_loads() + row_of_load(i) * rows_a_load,
-                           first_chunk() + i * chunk_step, fetched_rows[set][i]);
+      Product::store_chunk(to.rows, first_row_of_loads() + row_of_load(i) * rows_a_load, first_chunk() + i * chunk_step,
+                           fetched_rows[set][i]);
 #pragma clang loop unroll(full)
     for (int i = 0; i < column_loads; ++i) {
       if constexpr (plan.weight_order == WeightOrder::packed)
-        Product::store_packed(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
+        Product::store_packed(to.columns, Product::lds_column(first + i * rows_a_load), chunk, fetched_columns[set][i]);
       else
-        Product::store_chunk(shared.columns, first + i * rows_a_load, chunk, fetched_columns[set][i]);
+        Product::store_chunk(to.columns, Product::lds_column(first + i * rows_a_load), chunk, fetched_columns[set][i]);
     }
   }
 };

@@ -1,30 +1,21 @@
-// The product of two tiles, used by every kernel that is a matrix product: operands in LDS, sums in registers; and that
-// product on MFMA. fma_tile.h has it for GPUs without.
+// The product of two tiles, used by every kernel that is a matrix product: operands in LDS, sums in registers.
+// tile_product.h picks it: on the vector unit (fma_tile.h) or on the vendor's matrix unit.
 //
 // A block of 256 threads has a tile of rows x columns; each quarter of them, a wavefront if there is MFMA, has a
 // quarter of it, in 32x32 accumulators. One step of the reduction is 64 bytes of each row of either operand: 16
 // elements of float, 32 of a 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16
 // bytes, in an order that avoids bank conflicts (lds_place).
-//
-// Columns are the matrix unit's first operand and rows its second. So a lane holds one row of the result and, of each
-// 32 columns, four times four adjacent ones, which are stored at once. A lane reads whole chunks: half a wavefront has
-// chunks 0 and 2, the other half 1 and 3. Elements may meet in any product, as long as both operands agree.
-//
-// Bound by: MFMA in float32 (a 64x64 wave tile takes 2,048 cycles a step and reads 8 KiB of LDS, a quarter of its
-// bandwidth); in 16 bits (512 cycles) LDS comes close, hence the larger tiles.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_geometry.h"
 #include "kernels/hip/wave/nest.h"
+#include "kernels/hip/wave/wave.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-typedef float Float2 __attribute__((ext_vector_type(2)));
 typedef float Float4 __attribute__((ext_vector_type(4)));
 typedef float Float16 __attribute__((ext_vector_type(16)));
 typedef uint32_t Chunk __attribute__((ext_vector_type(4)));
-typedef _Float16 Half4 __attribute__((ext_vector_type(4)));
-typedef short Short4 __attribute__((ext_vector_type(4)));
 
 template <class T>
 struct ChunkOf {
@@ -33,11 +24,6 @@ struct ChunkOf {
 };
 
 typedef uint32_t UInt2 __attribute__((ext_vector_type(2)));
-
-// The upper halves of two words, the first one's low.
-__device__ inline uint32_t upper_halves(uint32_t first, uint32_t second) {
-  return __builtin_amdgcn_perm(second, first, 0x07060302u);
-}
 
 // Floats as the sums of two bfloat16; the higher is truncated rather than rounded so that the largest numbers stay
 // finite. The few instructions are what bounds bf16x3, so nothing is tested: what an infinity leaves is a NaN, and of a
@@ -56,6 +42,14 @@ __device__ inline SplitFloats split(Float4 value) {
   }
   return {{upper_halves(whole[0], whole[1]), upper_halves(whole[2], whole[3])},
           {upper_halves(rest[0], rest[1]), upper_halves(rest[2], rest[3])}};
+}
+
+// A chunk of four floats as eight bytes of either part: all high parts are before all low ones.
+__device__ inline void store_split(char* operand, int row, int chunk, Chunk value) {
+  const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
+  const int part = chunk % 2 * 8;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
+  *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
 }
 
 // Floats rounded to the 10 bits of mantissa that xf32 has, ties away from zero: the matrix unit cuts the rest off, and
@@ -83,19 +77,45 @@ struct TileSums {
 
   Float16 sums[row_tiles][column_tiles];
 
-  // This lane's part of the result: its first row (the next is 32 further), and its first column as a part that is
-  // uniform in the wavefront and a part of its own (the next four columns are 8 further).
+  // A thread has some fours: four adjacent columns of one of its rows, from column_at + lane_column on. column_at is
+  // uniform in the wavefront.
+  static constexpr int rows_a_thread = row_tiles, fours_a_row = 4 * column_tiles;
+  __device__ static int row_at(int r) { return first_row() + r * 32; }
+  __device__ static int column_at(int c) { return first_column() + c / 4 * 32 + c % 4 * 8; }
+  __device__ Float4 four(int r, int c) const {
+    const Float16 all = sums[r][c / 4];
+    const int at = c % 4 * 4;
+    return {all[at], all[at + 1], all[at + 2], all[at + 3]};
+  }
+  __device__ void set(int r, int c, int e, float value) { sums[r][c / 4][c % 4 * 4 + e] = value; }
   __device__ static int first_row() { return quarter_index() / column_waves * wave_rows + thread_index() % 32; }
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
+  // That many columns of a stride each.
+  __device__ static int64_t lane_columns(int64_t stride) { return lane_column() == 0 ? 0 : 4 * stride; }
+
+  // The sums of a thread's columns over the rows of 16 lanes, each in one of them: store(which column, sum). The lanes
+  // of a column's rows are two rows of 16, which the vector unit folds by itself.
+  static constexpr int partial_sums = tile.row_waves() * 2;
+  __device__ static int partial_sum() { return quarter_index() / column_waves * 2 + thread_index() % 32 / 16; }
+  template <class Store>
+  __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
+#pragma clang loop unroll(full)
+    for (int j = 0; j < column_tiles; ++j) {
+      float values[16];
+#pragma clang loop unroll(full)
+      for (int k = 0; k < 16; ++k) values[k] = own[16 * j + k];
+      store(16 * j + value_of_lane(), scatter_sums(values));
+    }
+  }
+
+  // The row of LDS that a column lies in.
+  __device__ static int lds_column(int column) { return column; }
 
   // A chunk of an operand in its own type: four floats, for bf16x3 split here and for xf32 rounded.
   __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
     if constexpr (products == Products::bf16x3) {
-      const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
-      const int part = chunk % 2 * 8;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, chunk / 2) + part) = parts.high;
-      *reinterpret_cast<UInt2*>(operand + lds_place(row, 2 + chunk / 2) + part) = parts.low;
+      store_split(operand, row, chunk, value);
     } else if constexpr (products == Products::xf32) {
       store_packed(operand, row, chunk, __builtin_bit_cast(Chunk, rounded_to_xf32(__builtin_bit_cast(Float4, value))));
     } else {
@@ -112,90 +132,6 @@ struct TileSums {
     for (int i = 0; i < row_tiles; ++i)
 #pragma clang loop unroll(full)
       for (int j = 0; j < column_tiles; ++j) sums[i][j] = Float16(0.0f);
-  }
-};
-
-template <Products products, GemmTile tile>
-struct MfmaTileProduct : TileSums<products, tile> {
-  using Sums = TileSums<products, tile>;
-  using Sums::column_tiles, Sums::first_column, Sums::first_row, Sums::row_tiles, Sums::sums;
-  using typename Sums::Shared;
-
-  // The LDS position of this lane's first row and column: their chunks of either half of a step.
-  const char *rows[2], *columns[2];
-
-  __device__ explicit MfmaTileProduct(const Shared& shared) {
-    const int lane = thread_index() % wave_lanes;
-#pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half) {
-      const int chunk = lane / 32 + 2 * half;
-      rows[half] = shared.rows + lds_place(first_row(), chunk);
-      columns[half] = shared.columns + lds_place(first_column() + lane % 32, chunk);
-    }
-  }
-
-  // The sums of one chunk of either operand, in parts; each part for all accumulators before the next.
-  static constexpr int parts = products == Products::float32 ? 4 : 2;
-  static constexpr int64_t part_elements = (is_half(products) ? 32 : 16) / (2 * parts), most_rest = 32;
-  __device__ static Float16 add_part(Chunk column, Chunk row, int part, Float16 sum) {
-    if constexpr (products == Products::float32) {
-      return __builtin_amdgcn_mfma_f32_32x32x2f32(__builtin_bit_cast(Float4, column)[part],
-                                                  __builtin_bit_cast(Float4, row)[part], sum, 0, 0, 0);
-    } else {
-      struct Pair {
-        uint64_t words[2];
-      };
-      const uint64_t a = __builtin_bit_cast(Pair, column).words[part], b = __builtin_bit_cast(Pair, row).words[part];
-      if constexpr (products == Products::xf32)
-        return __builtin_amdgcn_mfma_f32_32x32x4_xf32(__builtin_bit_cast(Float2, a), __builtin_bit_cast(Float2, b), sum,
-                                                      0, 0, 0);
-      else if constexpr (products == Products::float16)
-        return __builtin_amdgcn_mfma_f32_32x32x8f16(__builtin_bit_cast(Half4, a), __builtin_bit_cast(Half4, b), sum, 0,
-                                                    0, 0);
-      else
-        return __builtin_amdgcn_mfma_f32_32x32x8bf16_1k(__builtin_bit_cast(Short4, a), __builtin_bit_cast(Short4, b),
-                                                        sum, 0, 0, 0);
-    }
-  }
-
-  // The first `count` of them.
-  __device__ void add(const Chunk (&column)[column_tiles], const Chunk (&row)[row_tiles], int count = parts) {
-#pragma clang loop unroll(full)
-    for (int part = 0; part < parts && part < count; ++part)
-#pragma clang loop unroll(full)
-      for (int i = 0; i < row_tiles; ++i)
-#pragma clang loop unroll(full)
-        for (int j = 0; j < column_tiles; ++j) sums[i][j] = add_part(column[j], row[i], part, sums[i][j]);
-  }
-
-  template <int count>
-  __device__ static void read(Chunk (&chunks)[count], const char* first) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < count; ++i) chunks[i] = *reinterpret_cast<const Chunk*>(first + i * 32 * lds_row_bytes);
-  }
-
-  // Elements after the first `rest`, a constant, are padding.
-  __device__ void multiply(int64_t rest = most_rest) {
-    Chunk row[row_tiles], column[column_tiles];
-    if constexpr (products == Products::bf16x3) {
-      Chunk low_row[row_tiles], low_column[column_tiles];
-      read(row, rows[0]);
-      read(column, columns[0]);
-      read(low_row, rows[1]);
-      read(low_column, columns[1]);
-      // The smallest first.
-      add(low_column, row);
-      add(column, low_row);
-      add(column, row);
-    } else {
-      // One half after the other: both at once would need registers that the sums have.
-#pragma clang loop unroll(full)
-      for (int half = 0; half < 2; ++half) {
-        read(row, rows[half]);
-        read(column, columns[half]);
-        add(column, row, static_cast<int>(smaller(divide_up(rest, part_elements), 2 * parts)) - half * parts);
-      }
-    }
   }
 };
 

@@ -24,7 +24,8 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 template <GemmPlan plan, class Input, class Weight, class Output>
 struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
   using Loads = GemmLoads<plan, Input, Weight, Output>;
-  using Loads::ahead, Loads::has_cursor, Loads::has_few_steps, Loads::has_masks, Loads::own_rows, Loads::row;
+  using Loads::ahead, Loads::copies, Loads::stage_count, Loads::has_cursor, Loads::has_few_steps, Loads::has_masks,
+      Loads::own_rows, Loads::row;
   using Loads::fetch, Loads::fetch_blocks, Loads::fetch_packed, Loads::fetch_strided, Loads::store_to_lds;
   using Loads::Loads, Loads::arguments, Loads::first_column, Loads::group, Loads::part, Loads::shape, Loads::product;
   using Loads::place_of;
@@ -136,6 +137,11 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     // A last pair may be of one block.
     constexpr bool has_half_pair = plan.input_blocks() % plan.segments() != 0;
     const bool is_real = (has_masks | (at.left > 0)) & (!has_half_pair | segment() == 0 | at.pair + 1 < pairs);
+    if constexpr (copies) {
+      this->copy_blocks(set, tap, 0, is_real);
+      this->copy_packed(set, at.weights);
+      return advance(at);
+    }
     fetch_blocks(set, tap, 0, is_real);
     if constexpr (plan.weight_order == WeightOrder::strided)
       fetch_strided(set, at.step);
@@ -160,7 +166,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     at.lane = at.left <= 0 ? end_lane : at.lane;
   }
 
-  // `next(set)` fetches the next step into a set of registers.
+  // `next(set)` fetches the next step into a set of registers, or a stage of LDS.
   template <class Next>
   __device__ void reduce_step(int set, Next next) {
     barrier();  // the product of the step before is done with LDS
@@ -169,11 +175,34 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     // Also after the last step: with a condition here the compiler would move the loads after the product, and the sums
     // from registers to others.
     next(set);
-    __builtin_amdgcn_sched_barrier(0);
+    scheduling_barrier();
     product.multiply();
+  }
+  // Steps are copied to LDS some ahead of their products. After the barrier all threads' copies of the step are there,
+  // and the products of the step before are done with the stage that is filled next.
+  template <class Next>
+  __device__ void reduce_copied(int32_t count, Next next) {
+#pragma clang loop unroll(full)
+    for (int stage = 0; stage + 1 < stage_count; ++stage) {
+      next(stage);
+      Product::end_copies();
+    }
+    int stage = 0, further = stage_count - 1;
+#pragma clang loop unroll(disable)
+    for (int32_t step = 0; step < count; ++step) {
+      Product::template wait_for_copies<stage_count - 2>();
+      barrier();
+      next(further);
+      Product::end_copies();
+      product.multiply_stage(stage);
+      stage = stage + 1 == stage_count ? 0 : stage + 1;
+      further = further + 1 == stage_count ? 0 : further + 1;
+    }
+    Product::template wait_for_copies<0>();
   }
   template <class Next>
   __device__ void reduce_steps(int32_t count, Next next) {
+    if constexpr (copies) return reduce_copied(count, next);
 #pragma clang loop unroll(full)
     for (int set = 0; set < ahead; ++set) next(set);
     // One copy of it, even if the steps are few: the time gained on them would be lost in the instruction cache.
@@ -193,7 +222,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       store_to_lds(0);
       barrier();
       if (step + 1 < plan.steps()) fetch(0, step + 1);
-      __builtin_amdgcn_sched_barrier(0);
+      scheduling_barrier();
       product.multiply(plan.rest(step));
     }
   }
@@ -232,37 +261,27 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
 
   // ---- the result
 
-  // Calls f(which of a thread's fours it is, sums).
-  template <class F>
-  __device__ void for_each_four(int row_tile, F f) const {
-#pragma clang loop unroll(full)
-    for (int j = 0; j < Product::column_tiles; ++j)
-#pragma clang loop unroll(full)
-      for (int four = 0; four < 4; ++four) {
-        const Float16 sums = product.sums[row_tile][j];
-        f((row_tile * Product::column_tiles + j) * 4 + four,
-          Float4{sums[four * 4], sums[four * 4 + 1], sums[four * 4 + 2], sums[four * 4 + 3]});
-      }
-  }
-
   // `further`: elements from the output.
   template <class Epilogue>
   __device__ void store(const Epilogue& epilogue, int64_t further = 0) const {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Product::row_tiles; ++i) {
-      const RowPlace place = place_of(Product::first_row() + i * 32);
+    for (int r = 0; r < Product::rows_a_thread; ++r) {
+      const RowPlace place = place_of(Product::row_at(r));
       if (!place.is_inside) continue;
       auto voxel = this->voxel_of(place);
       voxel.channels += further;
-      for_each_four(i,
-                    [&](int four, Float4 sums) { this->store_four(epilogue, voxel, this->wave_column(four), sums); });
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c)
+        this->store_four(epilogue, voxel, this->wave_column(c), product.four(r, c));
     }
   }
 
   __device__ void store_part(int64_t block) const {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < Product::row_tiles; ++i)
-      for_each_four(i, [&](int four, Float4 sums) { this->partial(block, four) = sums; });
+    for (int r = 0; r < Product::rows_a_thread; ++r)
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c)
+        this->partial(block, r * Product::fours_a_row + c) = product.four(r, c);
   }
 };
 
@@ -270,9 +289,8 @@ template <GemmPlan plan, class Input, class Weight, class Output, class Epilogue
 __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>& arguments, const Epilogue& epilogue) {
   using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
   __shared__ typename Gemm::Shared shared;
-  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));
   const GemmLaunch& launch = arguments.launch;
-  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu);
+  const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds);
   Gemm gemm(arguments, block, shared);
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)
@@ -290,7 +308,8 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
   const uint32_t tile = which / fours;
   const auto four = static_cast<int>(which % fours);
   const Block block(arguments, tile);
-  const RowPlace place = block.place_of(Block::Product::first_row() + four / (4 * Block::Product::column_tiles) * 32);
+  constexpr int fours_a_row = Block::Product::fours_a_row;
+  const RowPlace place = block.place_of(Block::Product::row_at(four / fours_a_row));
   if (!place.is_inside) return;
   const int64_t tiles = arguments.launch.tiles, parts = arguments.launch.parts;
   Float4 sums = block.partial(tile, four);
@@ -305,7 +324,7 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
     for (int i = 0; i < at_once; ++i) sums += loaded[i];
   }
   for (; part < parts; ++part) sums += block.partial(part * tiles + tile, four);
-  block.store_four(epilogue, block.voxel_of(place), block.wave_column(four), sums);
+  block.store_four(epilogue, block.voxel_of(place), block.wave_column(four % fours_a_row), sums);
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

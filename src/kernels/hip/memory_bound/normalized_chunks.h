@@ -200,7 +200,7 @@ __device__ inline LineStatistics<LineKind::moments> combined_moments(const Line<
   LineStatistics<LineKind::moments> result;
   // The compiler would subtract it from the line's elements above, and wait for these before it loads the parts.
   float mean = reference;
-  asm volatile("" : "+v"(mean));
+  forget_origin(mean);
   result.mean = mean;
   result.residue = static_cast<float>(mean_shift);
   // Equal elements have no variance, although rounding might leave one below zero.

@@ -115,7 +115,7 @@ class Line {
   // must not see that they are the same.
   __device__ uint32_t offsets_from() const {
     uint32_t first = in_block_;
-    asm volatile("" : "+v"(first));
+    forget_origin(first);
     return first;
   }
   template <class T>
@@ -153,7 +153,7 @@ class Line {
       const char* const input = input_ + (tensor < tensors ? tensor : tensors - 1) * size * int64_t{sizeof(Input)};
 #pragma clang loop unroll(full)
       for (int i = 0; i < held; ++i) load_at(i < loads ? input + i * step + own : input + last, i, loaded[set]);
-      __builtin_amdgcn_sched_barrier(0);
+      scheduling_barrier();
     };
 #pragma clang loop unroll(full)
     for (float& value : values) value = 0.0f;
@@ -449,7 +449,7 @@ class LineStore {
 #pragma clang loop unroll(full)
     for (float& value : values) value = is_channel_ ? value : 0.0f;
 #pragma clang loop unroll(full)
-    for (float& value : values) asm volatile("" : "+v"(value));
+    for (float& value : values) forget_origin(value);
     const uint32_t first = line_.offsets_from();
 #pragma clang loop unroll(full)
     for (int i = 0; i < L::held; ++i) {

@@ -59,12 +59,6 @@ __device__ inline T scan_block(T value, Fold fold, T& total) {
   return value;
 }
 
-// Adds to an integer of 32 or 64 bits that other threads of the launch add to.
-template <class T>
-__device__ inline void atomic_add(T* element, T value) {
-  __hip_atomic_fetch_add(element, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-}
-
 template <int bytes>
 struct BitsOf {
   using Type = uint32_t;
@@ -81,12 +75,10 @@ __device__ inline void atomic_fold(T* element, T value, Fold fold) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   using Bits = typename BitsOf<sizeof(T)>::Type;
   auto* const bits = reinterpret_cast<Bits*>(element);
-  Bits found = __hip_atomic_load(bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  Bits found = atomic_load(bits);
   while (true) {
     const Bits folded = __builtin_bit_cast(Bits, fold(__builtin_bit_cast(T, found), value));
-    if (folded == found || __hip_atomic_compare_exchange_strong(bits, &found, folded, __ATOMIC_RELAXED,
-                                                                __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT))
-      return;
+    if (folded == found || atomic_replace(bits, found, folded)) return;
   }
 }
 

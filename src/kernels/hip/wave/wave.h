@@ -6,8 +6,6 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The value of one lane of the wavefront, the same for all of them.
-__device__ inline int32_t of_lane(int32_t value, int32_t lane) { return __builtin_amdgcn_readlane(value, lane); }
 __device__ inline int64_t of_lane(int64_t value, int32_t lane) {
   const int32_t low = of_lane(static_cast<int32_t>(value), lane),
                 high = of_lane(static_cast<int32_t>(value >> 32), lane);
@@ -15,25 +13,11 @@ __device__ inline int64_t of_lane(int64_t value, int32_t lane) {
 }
 
 // The value of the lane whose number differs in the bit `distance`. With `is_uniform`, lanes that differ in lower bits
-// hold the same value: then a mirror image of 8 or 16 lanes serves, which the vector unit makes by itself.
+// hold the same value.
 template <int distance, bool is_uniform>
 __device__ inline float exchange(float value) {
   static_assert(distance < wave_lanes);
-  const int bits = __builtin_bit_cast(int, value);
-  // Codes of DPP: permutations of four lanes, mirrors of half a row of 16 lanes and of a row.
-  constexpr int code = distance == 1                 ? 0xb1
-                       : distance == 2               ? 0x4e
-                       : distance == 4 && is_uniform ? 0x141
-                       : distance == 8 && is_uniform ? 0x140
-                                                     : 0;
-  int result;
-  if constexpr (code != 0)
-    result = __builtin_amdgcn_update_dpp(0, bits, code, 0xf, 0xf, true);
-  else if constexpr (distance < 32)
-    result = __builtin_amdgcn_ds_swizzle(bits, distance << 10 | 0x1f);
-  else
-    result = __builtin_amdgcn_ds_bpermute((thread_index() % wave_lanes ^ distance) * 4, bits);
-  return __builtin_bit_cast(float, result);
+  return __builtin_bit_cast(float, exchange_bits<distance, is_uniform>(__builtin_bit_cast(int, value)));
 }
 
 // Folds the values of the lanes whose numbers differ in the bits first, 2 * first, ... below `end`; each has the
@@ -46,19 +30,10 @@ __device__ inline float fold_lanes(float value, const Fold& fold) {
     return value;
 }
 
-// The value of the lane whose number differs in the bit `distance`, below 16, whatever the others hold.
+// The same for a distance below 16, whatever the others hold.
 template <int distance>
 __device__ inline float exchange_in_row(float value) {
-  const int bits = __builtin_bit_cast(int, value);
-  int result;
-  if constexpr (distance == 4) {  // from four lanes further, then from four lanes before
-    result = __builtin_amdgcn_update_dpp(0, bits, 0x104, 0xf, 0x5, false);
-    result = __builtin_amdgcn_update_dpp(result, bits, 0x114, 0xf, 0xa, false);
-  } else {
-    constexpr int code = distance == 1 ? 0xb1 : distance == 2 ? 0x4e : 0x128;
-    result = __builtin_amdgcn_update_dpp(0, bits, code, 0xf, 0xf, true);
-  }
-  return __builtin_bit_cast(float, result);
+  return __builtin_bit_cast(float, exchange_bits_in_row<distance>(__builtin_bit_cast(int, value)));
 }
 
 // The sums of 16 values each over the 16 lanes of a row, one to a lane: of the value whose number is the lane's with

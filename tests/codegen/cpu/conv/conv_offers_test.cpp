@@ -62,7 +62,7 @@ std::string choose_unknown(const ConvShape& shape, const Axes& usual) {
 // The kernel to rows, if one costs less than a kernel to blocks and a copy.
 std::optional<std::string> to_rows(const ConvShape& shape, const CpuMachine& machine, const Axes& output) {
   const Offers offers = offers_of(shape, machine, output, {});
-  const double copy = cpu_target(machine).copy_to_rows_cost *
+  const double copy = cpu_target(machine).costs.copy_to_rows *
                       as_real(output.product() * kernels::divide_up(shape.output_channels, machine.lanes()));
   const Offer* best = cheapest(offers, LayoutDemand::rows);
   if (best == nullptr || best->cost >= *cheapest(offers, LayoutDemand::blocks)->cost + copy) return std::nullopt;

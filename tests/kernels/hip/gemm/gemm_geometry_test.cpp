@@ -62,14 +62,14 @@ TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
   for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
     std::set<uint32_t> seen;
     for (uint32_t dealt = 0; dealt < blocks; ++dealt) {
-      const uint32_t block = kernels::block_of_xcd(dealt, blocks, gfx942);
+      const uint32_t block = kernels::block_of_xcd(dealt, blocks, gfx942.xcds);
       EXPECT_LT(block, blocks);
       seen.insert(block);
     }
     EXPECT_EQ(seen.size(), blocks);
   }
   // Those that one XCD gets follow one another.
-  EXPECT_EQ(kernels::block_of_xcd(8, 80, gfx942), kernels::block_of_xcd(0, 80, gfx942) + 1);
+  EXPECT_EQ(kernels::block_of_xcd(8, 80, gfx942.xcds), kernels::block_of_xcd(0, 80, gfx942.xcds) + 1);
 }
 
 TEST(GemmGeometry, SizesBeyond32BitsGiveNoLaunch) {
@@ -169,7 +169,7 @@ TEST(GemmChoice, ADynamicBoundIsNamed) {
   const GemmPlan pointwise{.shape = {16, 16, 1, {1, 1, 1}}, .products = Products::float16};
   EXPECT_EQ(choose_gemm(pointwise, {rows(1 << 26), true}, gfx942).estimate.bound, GpuBound::latency);
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
-  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}, gfx942).estimate.bound, GpuBound::mfma);
+  EXPECT_EQ(choose_gemm(deep, {rows(1 << 20), true}, gfx942).estimate.bound, GpuBound::matrix_unit);
 }
 
 TEST(GemmPlan, CountsOnFewerWavefrontsWhereHalvesAreLoadedOneByOne) {
@@ -185,7 +185,7 @@ TEST(GemmPlan, CountsOnNoMoreWavefrontsThanBlocksFitLds) {
   const GemmPlan plan{.shape = {16, 16, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 32}};
   EXPECT_EQ(plan.tile.waves(gfx942), 6);
   EXPECT_EQ(plan.waves(gfx942), 5);  // of 12 KiB each
-  EXPECT_EQ(kernels::blocks_a_unit(plan.tile, gfx942), 5);
+  EXPECT_EQ(plan.blocks_a_unit(gfx942), 5);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ from tests.models import code_object
 from tools.commands import REPOSITORY, SIMULATOR
 
 # The files that are linked anew, in the place of the runtime's own objects.
-SOURCES = ("hip/device_instance.cpp", "hip/device_run.cpp", "host/instance.cpp")
+SOURCES = ("gpu/device_instance.cpp", "gpu/device_run.cpp", "host/instance.cpp")
 OPTIONS = [
     "-std=c++20",
     "-O1",
@@ -60,19 +60,19 @@ class Mutation:
 MUTATIONS = [
     Mutation(
         "buffers of each level laid out again at each",
-        "hip/device_instance.cpp",
+        "gpu/device_instance.cpp",
         "    if (buffer.level != level) continue;\n    if (buffer.kind",
         "    if (buffer.kind",
     ),
     Mutation(
         "buffers of a level not laid out",
-        "hip/device_run.cpp",
+        "gpu/device_run.cpp",
         "    if (status == ONNXC_OK) status = place(level, run, error);\n",
         "",
     ),
     Mutation(
         "sizes read on the host once for all runs",
-        "hip/device_run.cpp",
+        "gpu/device_run.cpp",
         "const onnxc_status status = read_buffer(step.read, read_, error);",
         "const onnxc_status status = read_.size() > 0 ? ONNXC_OK : read_buffer(step.read, read_, error);",
     ),
@@ -90,7 +90,7 @@ MUTATIONS = [
     ),
     Mutation(
         "sizes planned from the level before",
-        "hip/device_instance.cpp",
+        "gpu/device_instance.cpp",
         "program_.sizes(level, symbols,",
         "program_.sizes(level > 0 ? level - 1 : 0, symbols,",
     ),

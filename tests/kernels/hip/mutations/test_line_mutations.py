@@ -11,7 +11,7 @@ from tests.kernels.hip.mutations.broken_kernels import (
     Network,
 )
 
-LINES, CHUNKS, WAVE = "memory_bound/normalized_lines.h", "memory_bound/normalized_chunks.h", "wave/wave.h"
+LINES, CHUNKS, WORDS = "memory_bound/normalized_lines.h", "memory_bound/normalized_chunks.h", "amd/words.h"
 
 MUTATIONS = [
     Mutation(
@@ -31,7 +31,7 @@ MUTATIONS = [
     ),
     Mutation(
         "lanes folded with the wrong ones",
-        [Change("distance == 2               ? 0x4e", "distance == 2               ? 0xb1", WAVE)],
+        [Change("distance == 2               ? 0x4e", "distance == 2               ? 0xb1", WORDS)],
         WRONG_RESULT,
     ),
     Mutation(

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.kernels.hip.mutations.broken_kernels import WRONG_RESULT, Change, Mutation, MutationTests, Network
 
 GEMM, LOADS = "gemm/implicit_gemm.h", "gemm/gemm_loads.h"
-BLOCK, TILE = "gemm/gemm_block.h", "gemm/gemm_tile.h"
+BLOCK, TILE, MFMA = "gemm/gemm_block.h", "gemm/gemm_tile.h", "gemm/mfma_tile.h"
 
 MUTATIONS = [
     Mutation(
@@ -61,7 +61,7 @@ MUTATIONS = [
             Change(
                 "shared.rows + lds_place(first_row(), chunk)",
                 "shared.rows + lds_place(first_row(), chunk ^ 1)",
-                TILE,
+                MFMA,
             )
         ],
         WRONG_RESULT,
@@ -113,7 +113,7 @@ MUTATIONS = [
             Change(
                 "columns[lds_columns(tile) * lds_row_bytes]", "columns[(lds_columns(tile) - 1) * lds_row_bytes]", TILE
             ),
-            Change("  static_assert(sizeof shared == gemm_lds_bytes(plan.tile));\n", "", GEMM),
+            Change("  static_assert(sizeof(Shared) == plan.lds_bytes(own_gpu));\n", "", LOADS),
         ],
         "bytes of LDS at",
     ),

@@ -14,7 +14,7 @@ from tests.kernels.hip.mutations.broken_kernels import (
 )
 
 PARTS, MOMENTS, SUMS = "fused/normalized_parts.h", "fused/product_moments.h", "fused/moments_of_parts.h"
-LINES, WAVE = "memory_bound/normalized_lines.h", "wave/wave.h"
+LINES, WAVE, WORDS = "memory_bound/normalized_lines.h", "wave/wave.h", "amd/words.h"
 
 MUTATIONS = [
     Mutation(
@@ -62,7 +62,7 @@ MUTATIONS = [
         [Change("    output.store(begin, values);\n", "", SUMS)],
         WRONG_RESULT,
     ),
-    Mutation("moments: lanes added twice", [Change("0xf, 0xa, false);", "0xf, 0xf, false);", WAVE)], WRONG_RESULT),
+    Mutation("moments: lanes added twice", [Change("0xf, 0xa, false);", "0xf, 0xf, false);", WORDS)], WRONG_RESULT),
 ]
 
 

@@ -38,7 +38,7 @@ MUTATIONS = [
     Mutation(
         "sums of a matrix product: workspace a part short",
         [
-            Change("this->partial(block, four) = sums", "this->partial(block + launch_tiles(), four) = sums", GEMM),
+            Change("this->partial(block, r", "this->partial(block + launch_tiles(), r", GEMM),
             Change(
                 "  __device__ void store_part(",
                 "  __device__ int64_t launch_tiles() const { return arguments.launch.tiles; }\n"

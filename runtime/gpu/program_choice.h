@@ -1,0 +1,21 @@
+// The programs of a model among which a device chooses.
+#pragma once
+
+#include "gpu/library/gpu_library.h"
+#include "gpu/program.h"
+
+namespace onnxc::runtime {
+
+// The vendor of the code: NVIDIA's architectures are "sm_80" and the like.
+GpuVendor vendor_of(const DeviceProgram& program);
+
+// The program for the device; null if none runs on it.
+// AMD: of the programs for its architecture the one whose card is nearest in compute units, since a card in partitions
+// has fewer. A library that does not tell the architecture gets the first.
+// NVIDIA: code runs on its own compute capability and on newer ones, "sm_90a" only on 9.0: the newest that runs, and
+// among several the nearest in compute units.
+// `refused`: a program that the driver does not load, so that only older code is looked at; may be null.
+const DeviceProgram* choose_program(const DeviceProgram* const* programs, int32_t count, GpuVendor vendor,
+                                    const GpuDescription& device, const DeviceProgram* refused);
+
+}  // namespace onnxc::runtime

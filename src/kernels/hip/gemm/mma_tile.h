@@ -1,0 +1,223 @@
+// The product of two tiles (gemm_tile.h) on the matrix unit of NVIDIA's GPUs, whose instructions a warp of 32 lanes
+// makes together; float32 on the vector unit, with the sums in the same threads.
+//
+// Each warp, half of a quarter of the block, has half of the quarter's rows and all its columns, in tiles of 16 rows
+// and 8 columns. Rows are the first operand. In a tile a thread has two adjacent columns of two rows. Columns lie in
+// LDS in another order, so that those of two tiles are four adjacent ones (lds_column). A read of matrices takes chunks
+// of eight rows that follow one another, which lds_place has in different banks.
+//
+// Chunks that are stored as they are pass no register on their way to LDS: as many steps as it has room for are
+// under way (GemmPlan::stages).
+//
+// Bound by: LDS, whose rows each warp reads for its own columns: large tiles read less for a product.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_tile.h"
+#include "kernels/hip/nvidia/matrix_words.h"
+
+namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
+
+template <Products products, GemmTile tile>
+struct MmaTileProduct {
+  static constexpr int column_waves = tile.column_waves();
+  static constexpr int wave_rows = tile.rows / tile.row_waves() / 2, wave_columns = tile.columns / column_waves;
+  static constexpr int row_tiles = wave_rows / 16, column_pairs = wave_columns / 16;
+
+  struct Shared {
+    alignas(16) char rows[tile.rows * lds_row_bytes];
+    alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
+  };
+
+  // Each tile has 16 rows and 8 columns.
+  float sums[row_tiles][2 * column_pairs][4];
+
+  // ---- the layout of the sums, as TileSums has it
+
+  static constexpr int rows_a_thread = 2 * row_tiles, fours_a_row = column_pairs;
+  __device__ static int lane() { return thread_index() % 32; }
+  __device__ static int first_row() {
+    return quarter_index() / column_waves * 2 * wave_rows + thread_index() / 32 % 2 * wave_rows;
+  }
+  __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
+  __device__ static int row_at(int r) { return first_row() + r * 8 + lane() / 4; }
+  __device__ static int column_at(int c) { return first_column() + c * 16; }
+  __device__ static int lane_column() { return lane() % 4 * 4; }
+  __device__ static int64_t lane_columns(int64_t stride) { return lane_column() * stride; }
+  __device__ Float4 four(int r, int c) const {
+    const float(&low)[4] = sums[r / 2][2 * c], (&high)[4] = sums[r / 2][2 * c + 1];
+    const int at = r % 2 * 2;
+    return {low[at], low[at + 1], high[at], high[at + 1]};
+  }
+  __device__ void set(int r, int c, int e, float value) { sums[r / 2][2 * c + e / 2][r % 2 * 2 + e % 2] = value; }
+  // Columns 4 t and 4 t + 1 of 16 belong to the first tile, 4 t + 2 and 4 t + 3 to the second.
+  __device__ static int lds_column(int column) {
+    return (column & ~15) | (column >> 1 & 1) << 3 | (column >> 2 & 3) << 1 | (column & 1);
+  }
+
+  // Eight lanes have the rows of a column.
+  static constexpr int partial_sums = tile.row_waves() * 2;
+  __device__ static int partial_sum() { return quarter_index() / column_waves * 2 + thread_index() / 32 % 2; }
+  template <class Store>
+  __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
+    int first = 0;
+    scatter<4 * fours_a_row, 16>(own, first);
+#pragma clang loop unroll(full)
+    for (int k = 0; k < fours_a_row / 2; ++k) store(first + k, own[k]);
+  }
+  // Each of two lanes that are `distance` apart keeps half of the columns, and their sums of both.
+  template <int count, int distance>
+  __device__ static void scatter(float* values, int& first) {
+    if constexpr (distance >= 4) {
+      const bool is_upper = (thread_index() & distance) != 0;
+#pragma clang loop unroll(full)
+      for (int i = 0; i < count / 2; ++i) {
+        const float low = values[i], high = values[i + count / 2];
+        const float kept = is_upper ? high : low, sent = is_upper ? low : high;
+        values[i] = kept + exchange<distance, false>(sent);
+      }
+      first += is_upper ? count / 2 : 0;
+      scatter<count / 2, distance / 2>(values, first);
+    }
+  }
+
+  // ---- operands
+
+  __device__ static void store_chunk(char* operand, int row, int chunk, Chunk value) {
+    if constexpr (products == Products::bf16x3)
+      store_split(operand, row, chunk, value);
+    else
+      store_packed(operand, row, chunk, value);
+  }
+  __device__ static void store_packed(char* operand, int row, int chunk, Chunk value) {
+    *reinterpret_cast<Chunk*>(operand + lds_place(row, chunk)) = value;
+  }
+  // Rows are read again at the next taps, and by the blocks of other columns: L1 may have them.
+  template <bool are_rows>
+  __device__ static void copy_chunk(const char* operand, int row, int chunk, const void* from, bool is_real) {
+    copy_to_lds<are_rows>(lds_address(operand + lds_place(row, chunk)), from, is_real);
+  }
+  __device__ static void end_copies() { kernels::end_copies(); }
+  template <int left>
+  __device__ static void wait_for_copies() {
+    kernels::wait_for_copies<left>();
+  }
+
+  // ---- products
+
+  // The addresses of this lane's rows of matrices, in either half of a step; of the tile itself, for float32.
+  LdsAddress rows[2], columns[2], all_rows, all_columns;
+
+  __device__ explicit MmaTileProduct(const Shared& shared)
+      : all_rows(lds_address(shared.rows)), all_columns(lds_address(shared.columns)) {
+#pragma clang loop unroll(full)
+    for (int half = 0; half < 2; ++half) {
+      rows[half] = all_rows + lds_place(first_row() + lane() % 16, 2 * half + lane() / 16);
+      columns[half] = all_columns + lds_place(first_column() + lane() / 16 * 8 + lane() % 8, 2 * half + lane() / 8 % 2);
+    }
+  }
+
+  __device__ void clear() {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_tiles; ++i)
+#pragma clang loop unroll(full)
+      for (int j = 0; j < 2 * column_pairs; ++j)
+#pragma clang loop unroll(full)
+        for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+  }
+
+  __device__ static Chunk matrices(LdsAddress first, int tile_of_16) {
+    Chunk words = load_matrices(first + tile_of_16 * 16 * static_cast<int>(lds_row_bytes));
+    if constexpr (products == Products::xf32)
+#pragma clang loop unroll(full)
+      for (int i = 0; i < 4; ++i) words[i] = rounded_to_tf32(words[i]);
+    return words;
+  }
+  __device__ static void add_products(float (&sums)[4], Chunk rows, uint32_t first, uint32_t second) {
+    if constexpr (products == Products::float16)
+      add_float16_products(sums, rows, first, second);
+    else if constexpr (products == Products::xf32)
+      add_tf32_products(sums, rows, first, second);
+    else
+      add_bfloat16_products(sums, rows, first, second);
+  }
+  // The products of two tiles of columns with all rows.
+  __device__ void add(int column_pair, const Chunk (&row)[row_tiles], Chunk column) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_tiles; ++i) {
+      add_products(sums[i][2 * column_pair], row[i], column.x, column.y);
+      add_products(sums[i][2 * column_pair + 1], row[i], column.z, column.w);
+    }
+  }
+  __device__ static void read(Chunk (&row)[row_tiles], LdsAddress first) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < row_tiles; ++i) row[i] = matrices(first, i);
+  }
+
+  // The products of a step: `stage` is the number of its operands in LDS. Padding is multiplied as well: it is zero in
+  // both.
+  __device__ void multiply_stage(int stage) {
+    const LdsAddress further = stage * static_cast<int>(sizeof(Shared));
+    if constexpr (products == Products::float32)
+      multiply_floats(further);
+    else if constexpr (products == Products::bf16x3)
+      multiply_split(further);
+    else
+      multiply_halves(further);
+  }
+  static constexpr int64_t most_rest = 32;
+  __device__ void multiply(int64_t /*rest*/ = most_rest) { multiply_stage(0); }
+
+  __device__ void multiply_halves(LdsAddress further) {
+#pragma clang loop unroll(full)
+    for (int half = 0; half < 2; ++half) {
+      Chunk row[row_tiles];
+      read(row, rows[half] + further);
+#pragma clang loop unroll(full)
+      for (int j = 0; j < column_pairs; ++j) add(j, row, matrices(columns[half] + further, j));
+    }
+  }
+  // High parts are the first half of a step, low ones the second; the smallest first.
+  __device__ void multiply_split(LdsAddress further) {
+    Chunk high_row[row_tiles], low_row[row_tiles];
+    read(high_row, rows[0] + further);
+    read(low_row, rows[1] + further);
+#pragma clang loop unroll(full)
+    for (int j = 0; j < column_pairs; ++j) {
+      const Chunk high = matrices(columns[0] + further, j), low = matrices(columns[1] + further, j);
+      add(j, low_row, high);
+      add(j, high_row, low);
+      add(j, high_row, high);
+    }
+  }
+
+  // A chunk of each row, then of one column after the other.
+  __device__ void multiply_floats(LdsAddress further) {
+    constexpr auto row_bytes = static_cast<int>(lds_row_bytes);
+    const LdsAddress row_place = all_rows + further, column_place = all_columns + further;
+    const int own_row = first_row() + lane() / 4, own_column = first_column() + lane() % 4 * 2;
+#pragma clang loop unroll(disable)
+    for (int chunk = 0; chunk < 4; ++chunk) {
+      // Rows that are 8 apart have their chunks in the same order.
+      const LdsAddress first_row_chunk = row_place + lds_place(own_row, chunk),
+                       first_column_chunk = column_place + lds_place(own_column, chunk);
+      Float4 row[rows_a_thread];
+#pragma clang loop unroll(full)
+      for (int r = 0; r < rows_a_thread; ++r) row[r] = load_from_lds<Float4>(first_row_chunk + r * 8 * row_bytes);
+#pragma clang loop unroll(full)
+      for (int c = 0; c < fours_a_row; ++c)
+#pragma clang loop unroll(full)
+        for (int e = 0; e < 4; ++e) {
+          const Float4 factors = load_from_lds<Float4>(first_column_chunk + (c * 16 + e / 2 * 8 + e % 2) * row_bytes);
+#pragma clang loop unroll(full)
+          for (int k = 0; k < 4; ++k)
+#pragma clang loop unroll(full)
+            for (int r = 0; r < rows_a_thread; ++r) {
+              float& sum = sums[r / 2][2 * c + e / 2][r % 2 * 2 + e % 2];
+              sum = __builtin_fmaf(row[r][k], factors[k], sum);
+            }
+        }
+    }
+  }
+};
+
+}  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

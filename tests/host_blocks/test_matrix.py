@@ -1,0 +1,108 @@
+"""The matrix unit on the host against MMA-Sim, which was compared with real GPUs, bit for bit."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.host_blocks.host_kernels import HostKernels
+from tools.host_blocks import build_kernels
+
+Bits = NDArray[Any]
+SOURCE = Path(__file__).parent / "matrix.hip"
+WARPS, LANES, ROWS, COLUMNS = 8, 32, 16, 8
+GPUS = {"sm_80": "Ampere", "sm_90a": "Hopper"}
+DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8}
+KINDS = ["bits", "normal", "positive", "far apart", "denormal", "specials", "cancelling"]
+SPECIALS = [0.0, -0.0, 1.0, -1.5, 3e38, -3e38, 65504.0, 1e-40, 2.0**-24, np.inf, -np.inf, np.nan]
+
+
+@pytest.fixture(scope="session", params=GPUS)
+def gpu(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[HostKernels, str]:
+    output = tmp_path_factory.mktemp("matrix") / f"{request.param}.so"
+    build_kernels(SOURCE, request.param, output)
+    return HostKernels(output), GPUS[request.param]
+
+
+def torch_type(kind: str) -> Any:
+    import torch
+
+    return {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}[kind]
+
+
+def encoded(values: NDArray[np.float64], kind: str) -> Bits:
+    """The bits of the type that is nearest to each value."""
+    import torch
+
+    with np.errstate(over="ignore"):
+        single = torch.from_numpy(values.astype(np.float32))
+    integer = torch.int32 if kind == "tf32" else torch.int16
+    return np.asarray(single.to(torch_type(kind)).view(integer).numpy())
+
+
+def operands(kind: str, data: str, random: np.random.Generator) -> tuple[Bits, Bits, Bits]:
+    """a [warp, 16, k], b [warp, k, 8] and sums [warp, 16, 8] as bits."""
+    depth, integer = DEPTHS[kind], np.int32 if kind == "tf32" else np.int16
+    shapes = (WARPS, ROWS, depth), (WARPS, depth, COLUMNS), (WARPS, ROWS, COLUMNS)
+    if data == "bits":
+        limits = [np.iinfo(integer), np.iinfo(integer), np.iinfo(np.int32)]
+        made = [
+            random.integers(limit.min, limit.max, shape, limit.dtype, endpoint=True)
+            for limit, shape in zip(limits, shapes, strict=True)
+        ]
+        return made[0], made[1], made[2]
+    values: dict[str, Callable[[tuple[int, ...]], NDArray[np.float64]]] = {
+        "normal": random.standard_normal,
+        "positive": lambda s: np.abs(random.standard_normal(s)),
+        "far apart": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-20, 20, s),
+        "denormal": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-75, -60, s),
+        "specials": lambda s: random.choice(SPECIALS, s, p=[0.09] * 9 + [0.19 / 3] * 3),
+        "cancelling": random.standard_normal,
+    }
+    a, b, c = (values[data](shape) for shape in shapes)
+    if data == "cancelling":
+        c = -np.einsum("wik,wkj->wij", a, b) * (1 + 2.0**-20 * random.integers(-3, 4, c.shape))
+    return encoded(a, kind), encoded(b, kind), c.astype(np.float32).view(np.int32)
+
+
+def mmasim_result(architecture: str, kind: str, a: Bits, b: Bits, c: Bits) -> Bits:
+    import torch
+    from mmasim.nv_ptx.sim import MMA
+
+    model = MMA(architecture, f"m16n8k{DEPTHS[kind]}.f32.{kind}.{kind}.f32")
+    results = [
+        model(
+            torch.from_numpy(row.copy()).view(torch_type(kind)),
+            torch.from_numpy(column.copy()).view(torch_type(kind)),
+            torch.from_numpy(addend.copy()).view(torch.float32),
+        )
+        for row, column, addend in zip(a, b, c, strict=True)
+    ]
+    return np.asarray(torch.stack(results).view(torch.int32).numpy())
+
+
+@pytest.mark.parametrize("data", KINDS)
+@pytest.mark.parametrize("kind", DEPTHS)
+def test_equals_mmasim(gpu: tuple[HostKernels, str], kind: str, data: str) -> None:
+    kernels, architecture = gpu
+    a, b, c = operands(kind, data, np.random.default_rng(0))
+    result = np.zeros_like(c)
+    # The kernel takes b by columns, as it lies in LDS.
+    kernels.launch(f"product_{kind}", 1, a, np.ascontiguousarray(b.transpose(0, 2, 1)), c, result)
+    expected = mmasim_result(architecture, kind, a, b, c)
+    same = result == expected
+    assert same.all(), f"{np.count_nonzero(~same)} of {same.size}: {result[~same][:4]} instead of {expected[~same][:4]}"
+
+
+def test_bytes(gpu: tuple[HostKernels, str]) -> None:
+    random = np.random.default_rng(0)
+    a = random.integers(-128, 128, (WARPS, ROWS, 32)).astype(np.int8)
+    b = random.integers(-128, 128, (WARPS, COLUMNS, 32)).astype(np.int8)
+    c = random.integers(-(2**31), 2**31, (WARPS, ROWS, COLUMNS)).astype(np.int32)
+    result = np.zeros_like(c)
+    gpu[0].launch("product_s8", 1, a, b, c, result)
+    wide = np.einsum("wik,wjk->wij", a.astype(np.int64), b.astype(np.int64)) + c
+    np.testing.assert_array_equal(result, wide.astype(np.int32))

@@ -1,0 +1,82 @@
+// The rows of GPUs: names, what their vendors say of them, and members that mean one thing for each vendor.
+#include "machine/gpu_machines.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace onnxc::machine {
+namespace {
+
+TEST(GpuMachine, ANameIsThatOfOneRow) {
+  std::set<std::string> names;
+  for (const GpuMachine& gpu : gpu_machines) {
+    EXPECT_TRUE(names.insert(gpu.name).second) << gpu.name;
+    EXPECT_EQ(find_gpu(gpu.name)->name, std::string(gpu.name));
+  }
+  // An architecture means the same card to the kernels and to the command line.
+  EXPECT_STREQ(find_gpu("gfx942")->name, gfx942.name);
+  EXPECT_STREQ(find_gpu("gfx90a")->name, gfx90a.name);
+  EXPECT_STREQ(find_gpu("gfx950")->name, gfx950.name);
+  EXPECT_STREQ(find_gpu("gfx1100")->name, gfx1100.name);
+  EXPECT_STREQ(find_gpu("sm_80")->name, "a100");
+  EXPECT_STREQ(find_gpu("sm_90a")->name, "h100");
+  EXPECT_EQ(find_gpu("sm_70"), nullptr);
+}
+
+TEST(GpuMachine, CardsOfAnArchitectureShareWhatItsKernelsRead) {
+  for (const GpuMachine& gpu : gpu_machines) {
+    const GpuMachine& own = *find_gpu(gpu.architecture);
+    EXPECT_EQ(gpu.wave_lanes, own.wave_lanes) << gpu.name;
+    EXPECT_EQ(gpu.matrix_unit, own.matrix_unit) << gpu.name;
+    EXPECT_EQ(gpu.vendor, own.vendor) << gpu.name;
+    EXPECT_EQ(gpu.block_lds_bytes, own.block_lds_bytes) << gpu.name;
+  }
+}
+
+TEST(GpuMachine, ACodeRunsOnlyOnCardsThatKnowIt) {
+  for (const GpuMachine& gpu : gpu_machines) {
+    EXPECT_EQ(gpu.compute_capability > 0, gpu.vendor == Vendor::nvidia) << gpu.name;
+    if (gpu.vendor == Vendor::amd) continue;
+    const std::string architecture = gpu.architecture;
+    const int code = std::stoi(architecture.substr(3));
+    EXPECT_TRUE(architecture.ends_with('a') ? code == gpu.compute_capability : code <= gpu.compute_capability)
+        << gpu.name;
+  }
+}
+
+// A unit of either vendor has registers of 512 KiB (CDNA), 384 (RDNA3) or 256 KiB (NVIDIA), of 4 bytes each.
+TEST(GpuMachine, RegistersAreThoseOfALane) {
+  for (const GpuMachine& gpu : gpu_machines) {
+    const int kibibytes = gpu.registers * gpu.wave_lanes * gpu.simds * 4 / 1024;
+    EXPECT_EQ(kibibytes, gpu.vendor == Vendor::nvidia ? 256 : gpu.wave_lanes == 64 ? 512 : 384) << gpu.name;
+  }
+}
+
+TEST(GpuMachine, BlocksOfAUnitByTheirLds) {
+  EXPECT_EQ(blocks_by_lds(gfx942, 32 * 1024), 2);
+  EXPECT_EQ(blocks_by_lds(gfx942, 32 * 1024 + 512), 1);
+  // The system takes 1 KiB of each block, and a block may not ask for more than 48 KiB.
+  EXPECT_EQ(blocks_by_lds(sm_80, 40 * 1024), 4);
+  EXPECT_EQ(blocks_by_lds(sm_80, 48 * 1024), 3);
+  EXPECT_EQ(blocks_by_lds(sm_80, 48 * 1024 + 128), 0);
+}
+
+// TFLOPS of 16-bit types with sums of float32, and of float32 on the vector unit, by the data sheets; those of H100 by
+// mma.sync at the clock of its matrix units.
+TEST(GpuMachine, RatesAreThoseOfTheDataSheets) {
+  const std::map<std::string, std::pair<double, double>> sheets{{"a100", {312, 19.5}},      {"l4", {121, 30.3}},
+                                                                {"rtx4090", {165.2, 82.6}}, {"rtx5090", {209.5, 104.8}},
+                                                                {"h100", {618, 61.9}},      {"mi300x", {1307.4, 81.7}}};
+  for (const auto& [name, rates] : sheets) {
+    const GpuMachine& gpu = *find_gpu(name);
+    const double tera = 2e-6 * gpu.compute_units * gpu.simds * gpu.clock_megahertz;
+    EXPECT_NEAR(tera * gpu.half_products_a_cycle, rates.first, 0.01 * rates.first) << name;
+    EXPECT_NEAR(tera * gpu.vector_products_a_cycle, rates.second, 0.01 * rates.second) << name;
+  }
+}
+
+}  // namespace
+}  // namespace onnxc::machine

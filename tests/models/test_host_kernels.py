@@ -1,0 +1,77 @@
+"""The models through `--target gpu --gpu-arch sm_80`: the source of their kernels runs on the host (tools/host_blocks),
+launched by the stand-in for NVIDIA's driver, against PyTorch."""
+
+from pathlib import Path
+
+import pytest
+
+from models.export import export
+from models.zoo import ROWS, ModelRow
+from tests import onnxc_commands
+from tests.models.test_gpu import ALWAYS, LONG_SUMS, SIMULATED
+from tests.models.test_models import expect_equal, pytorch_outputs
+from tools.host_blocks import asan_runtime, build_kernels
+
+# One of each family of kernels; the others are slow.
+QUICK = {"convolutions", "normalizations", "half_network"}
+PARAMETERS = [
+    pytest.param(*parameter.values, id=parameter.id, marks=[] if parameter.id in QUICK else [pytest.mark.slow])
+    for parameter in SIMULATED
+]
+# Beyond float32: of the largest magnitude, as bf16x3 keeps 16 bits of mantissa and xf32 ten.
+PRODUCTS = {"bf16x3": 1e-4, "xf32": 1e-2}
+WITH_PRODUCTS = ["convolutions", "transposed_convolutions", "transformer_layer"]
+
+
+def run_on_host(
+    row: ModelRow,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *options: str,
+    tolerance: float,
+    sanitize: bool = False,
+    order: str = "forward",
+) -> None:
+    gpu = ("--target", "gpu", "--gpu-arch", "sm_80", "--march", "x86-64-v3", *options)
+    model = export(row).model
+    onnxc_commands.compile_model(model, folder / "model.cpp", *gpu, "--emit", "source")
+    kernels = folder / "kernels.so"
+    build_kernels(folder / "model.cpp.device.hip", "sm_80", kernels, sanitize=sanitize)
+    shared_object = onnxc_commands.compile_model(model, folder / "model.so", *gpu)
+    variables = {"CUDA_STAND_IN_KERNELS": str(kernels), "ONNXC_HOST_ORDER": order}
+    if sanitize:
+        variables |= {"LD_PRELOAD": asan_runtime(), "ASAN_OPTIONS": "detect_leaks=0"}
+    for name, value in variables.items():
+        monkeypatch.setitem(onnxc_commands.ENVIRONMENT, name, value)
+    for index, run in enumerate(export(row).runs):
+        results = onnxc_commands.run_files(
+            shared_object, run.inputs, list(run.outputs), folder / f"run_{index}", "--device", "gpu"
+        )
+        expect_equal(results, pytorch_outputs(run), tolerance, "PyTorch")
+
+
+def tolerance_of(row: ModelRow) -> float:
+    return row.tolerance if row.name in ALWAYS else max(row.tolerance, LONG_SUMS)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("row", PARAMETERS)
+def test_matches_pytorch(row: ModelRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_on_host(row, tmp_path, monkeypatch, tolerance=tolerance_of(row))
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("kind", PRODUCTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in WITH_PRODUCTS]
+)
+def test_other_products(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_on_host(ROWS[name], tmp_path, monkeypatch, "--fp32", kind, tolerance=PRODUCTS[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("row", SIMULATED)
+def test_under_the_address_sanitizer(row: ModelRow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads run in another order too: a missing barrier shows in one of them."""
+    run_on_host(row, tmp_path, monkeypatch, tolerance=tolerance_of(row), sanitize=True, order="backward")

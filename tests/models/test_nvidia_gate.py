@@ -1,0 +1,199 @@
+"""The kernels for NVIDIA's GPUs, each as ptxas compiles it: what every kernel must be (the gate). Nothing runs here."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from models.export import export
+from models.zoo import ROWS, ModelRow
+from tests import onnxc_commands
+from tests.models import ptx
+from tests.models.argument_layouts import host_layouts
+from tests.models.ptx import Kernel
+from tests.models.test_gpu import ALWAYS, Planned, arguments_type, planned, plans
+
+# The bytes of a block that does not ask for more at its launch, and the registers of a thread.
+MOST_SHARED, MOST_REGISTERS = 48 * 1024, 255
+REGISTERS, MOST_WAVES = 512, 16  # of a lane of a unit's quarter, dealt out to a thread in eights
+
+CASES = [
+    pytest.param(row, "sm_80", id=f"{name}-sm_80", marks=[] if name in ALWAYS else [pytest.mark.slow])
+    for name, row in ROWS.items()
+]
+CASES += [pytest.param(row, "sm_90a", id=f"{name}-sm_90a", marks=pytest.mark.slow) for name, row in ROWS.items()]
+# The other kinds of float32 products.
+KINDS = ["convolutions", "transposed_convolutions", "transformer_layer"]
+
+
+def faults(kernel: Kernel) -> list[str]:
+    """Checks that hold for any kernel."""
+    found = []
+    if kernel.spilled or kernel.local:
+        found.append(f"{kernel.spilled} bytes of spills, {kernel.local} bytes of stack")
+    if kernel.shared > MOST_SHARED or kernel.registers > MOST_REGISTERS:
+        found.append(f"{kernel.shared} bytes of shared memory, {kernel.registers} registers")
+    calls = [text for text in kernel.code if re.match(r"call\b|(ld|st)\.local", text)]
+    if calls:
+        found.append(f"{calls[0]}: a call, or an access to local memory")
+    if halves := ptx.byte_stores_of_halves(kernel.code):
+        found.append(f"{halves[0]}: a byte of a half")
+    return found
+
+
+def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
+    found = []
+    if kernel.shared > plan.lds:
+        found.append(f"{kernel.shared} bytes of shared memory, {plan.lds} planned")
+    waves = min(REGISTERS // (-(-kernel.registers // 8) * 8), MOST_WAVES)
+    if waves < plan.waves:
+        found.append(f"{kernel.registers} registers: {waves} warps a quarter, {plan.waves} planned")
+    return found
+
+
+def product_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Products are the matrix unit's but for float32, of whole steps. Operands are copied to shared memory without
+    registers, and read from there as matrices, if nothing is to be made of them."""
+    rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
+    products = re.findall(r"Products::(\w+)", plan)[0]
+    # A warp's tiles of 16 rows and 8 columns; those of eight warps are all.
+    tiles = rows * columns // (8 * 16 * 8)
+    in_step = 0 if products == "float32" else tiles * (3 if products == "bf16x3" else 2)
+
+    def count(mnemonic: str) -> int:
+        return sum(text.startswith(mnemonic) for text in kernel.code)
+
+    found = []
+    made = count("mma.sync")
+    if made != 0 if in_step == 0 else made == 0 or made % in_step != 0:
+        found.append(f"{made} products on the matrix unit, {in_step} expected in a step")
+    if in_step and (count("ldmatrix") == 0 or count("ld.shared.v4") > 0):
+        found.append(f"{count('ldmatrix')} reads of matrices, {count('ld.shared.v4')} of other chunks")
+    copies = count("cp.async.c")
+    has_steps = count("cp.async.wait_group") > 0
+    if copies and not has_steps:
+        found.append("copies that nothing waits for")
+    if "InputOrder::blocks" not in plan or "WeightOrder::packed" not in plan or products == "bf16x3":
+        found += [f"{copies} copies of operands that are changed on the way"] if copies else []
+    elif not copies and count("bar.sync") > 6:
+        found.append("operands that go through registers")
+    return found
+
+
+def check(row: ModelRow, architecture: str, folder: Path, *options: str) -> None:
+    source = folder / "model.cpp"
+    gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3")
+    onnxc_commands.compile_model(export(row).model, source, *gpu, "--emit", "source", *options)
+    device_source = Path(f"{source}.device.hip")
+    kernels = ptx.kernels(ptx.compile_source(device_source, folder / "model.ptx"), architecture)
+    assert kernels
+    counted_on, products = planned(device_source.read_text()), plans(device_source.read_text())
+    structures = sorted({arguments_type(kernel.name) for kernel in kernels})
+    packed = host_layouts(source.read_text(), structures)
+    problems = []
+    for kernel in kernels:
+        wrong = faults(kernel)
+        size = packed[arguments_type(kernel.name)].size
+        if kernel.argument_bytes != size:
+            wrong.append(f"{kernel.argument_bytes} bytes of arguments, the host packs {size}")
+        if kernel.name in counted_on:
+            wrong += planning_faults(kernel, counted_on[kernel.name])
+        if kernel.name in products:
+            wrong += product_faults(kernel, products[kernel.name])
+        problems += [f"{kernel.name}: {fault}" for fault in wrong]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("row", "architecture"), CASES)
+def test_gate(row: ModelRow, architecture: str, tmp_path: Path) -> None:
+    check(row, architecture, tmp_path)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("kind", ["bf16x3", "xf32"])
+@pytest.mark.parametrize("name", KINDS)
+def test_gate_of_other_products(name: str, kind: str, tmp_path: Path) -> None:
+    check(ROWS[name], "sm_80", tmp_path, "--fp32", kind)
+
+
+HALF = "cvt.rn.f16.f32\t%h1, %f1"
+
+
+@pytest.mark.parametrize(
+    ("code", "is_fault"),
+    [
+        ((HALF, "st.global.b16\t[%rd1], %h1"), False),
+        ((HALF, "st.global.u8\t[%rd1], %h1"), True),
+        ((HALF, "mov.b16\t%rs1, %h1", "shr.u16\t%rs2, %rs1, 8", "st.global.u8\t[%rd1+1], %rs2"), True),
+        ((HALF, "cvt.u32.u16\t%r1, %h1", "st.shared.u8\t[%rd1], %r1"), True),
+        ((HALF, "cvt.rzi.u32.f32\t%r1, %f1", "st.global.u8\t[%rd1], %r1"), False),
+        (("ld.global.u8\t%rs1, [%rd2]", "st.global.u8\t[%rd1], %rs1"), False),
+    ],
+)
+def test_gate_finds_bytes_of_halves(code: tuple[str, ...], is_fault: bool) -> None:
+    assert bool(ptx.byte_stores_of_halves(code)) == is_fault
+
+
+def test_gate_finds_faults(tmp_path: Path) -> None:
+    """A gate that cannot fail would not be one."""
+    good = Kernel("kernel0", 64, 12288, 0, 0, 8, ("ret",))
+    assert not faults(good)
+    for change in (
+        {"registers": 256},
+        {"shared": MOST_SHARED + 1},
+        {"local": 8},
+        {"spilled": 4},
+        {"code": ("call.uni (retval0), exp, (param0)",)},
+        {"code": ("st.local.u32\t[%rd1], %r1",)},
+        {"code": (HALF, "st.global.u8\t[%rd1], %h1")},
+    ):
+        assert faults(Kernel(**{**good.__dict__, **change})), change
+    plan = Planned(12288, 8)
+    assert not planning_faults(good, plan)
+    assert planning_faults(Kernel(**{**good.__dict__, "registers": 65}), plan)
+    assert planning_faults(Kernel(**{**good.__dict__, "shared": 12289}), plan)
+
+
+def test_gate_finds_faults_of_products() -> None:
+    plan = "GemmPlan{..., Products::float16, {64, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
+    step: tuple[str, ...] = ("cp.async.ca.shared.global [%r1], [%rd1], 16, %r2", "cp.async.wait_group 2", "bar.sync\t0")
+    step += ("ldmatrix.sync.aligned",) * 3 + ("mma.sync.aligned",) * 8
+    good = Kernel("kernel0", 64, 12288, 0, 0, 8, step)
+    assert not product_faults(good, plan)
+    assert not product_faults(Kernel(**{**good.__dict__, "code": step[:3]}), plan.replace("float16", "float32"))
+    assert product_faults(good, plan.replace("float16", "float32"))
+    assert product_faults(good, plan.replace("float16", "bf16x3"))
+    assert product_faults(good, plan.replace("{64, 64}", "{64, 256}"))
+    assert product_faults(good, plan.replace("blocks", "planar"))
+    for code in (
+        step[:-1],
+        step[:3] + step[6:],
+        (*step, "ld.shared.v4.u32\t{%r1, %r2, %r3, %r4}, [%r5]"),
+        (step[0], *step[2:]),
+        (*step[2:], *["bar.sync\t0"] * 7),
+    ):
+        assert product_faults(Kernel(**{**good.__dict__, "code": code}), plan), code
+
+
+def test_ptxas_is_read(tmp_path: Path) -> None:
+    """A kernel of known resources."""
+    file = tmp_path / "known.ptx"
+    file.write_text(""".version 7.1
+.target sm_80
+.address_size 64
+.visible .entry known(.param .align 8 .b8 known_param_0[24])
+{
+	.reg .b32 %r<3>;
+	.shared .align 4 .b8 memory[512];
+	mov.u32 %r1, memory;
+	st.shared.u32 [%r1], %r1;
+	ld.volatile.shared.u32 %r2, [%r1];
+	st.volatile.shared.u32 [%r1+4], %r2;
+	ret;
+}
+""")
+    (known,) = ptx.kernels(file, "sm_80")
+    assert (known.name, known.shared, known.local, known.spilled, known.argument_bytes) == ("known", 512, 0, 0, 24)
+    assert 0 < known.registers < 32
+    assert known.code[0] == "mov.u32 %r1, memory"

@@ -1,0 +1,34 @@
+// The code of the models written by hand: words that the double of libamdhip64.so knows, or PTX with FAKE_NVIDIA, which
+// the stand-in of NVIDIA's driver reads.
+#pragma once
+
+#include "gpu/program.h"
+
+// A text can be put together only by the preprocessor.
+#define FAKE_KERNEL(name) ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[48]\n)\n{ ret; }\n"
+#define FAKE_PTX(version, target)                                                                               \
+  "//\n.version " version "\n.target " target "\n.address_size 64\n" FAKE_KERNEL("multiply") FAKE_KERNEL("add") \
+      FAKE_KERNEL("twice") FAKE_KERNEL("negate") FAKE_KERNEL("take") FAKE_KERNEL("ones") FAKE_KERNEL("add_sum") \
+          FAKE_KERNEL("count") FAKE_KERNEL("difference_of_windows")
+
+namespace onnxc::runtime {
+
+#ifdef FAKE_NVIDIA
+inline constexpr char fake_architecture[] = "sm_80", fake_code[] = FAKE_PTX("7.1", "sm_80");
+inline constexpr int32_t fake_compute_units = 108;
+#else
+inline constexpr char fake_architecture[] = "gfx942", fake_code[] = "code";
+inline constexpr int32_t fake_compute_units = 304;
+#endif
+inline constexpr char fake_ptx[] = FAKE_PTX("7.1", "sm_80");
+
+// Other code of the same program.
+inline DeviceProgram with_code(DeviceProgram program, const char* architecture, int32_t compute_units,
+                               const unsigned char* code) {
+  program.architecture = architecture;
+  program.compute_units = compute_units;
+  program.code_object = code;
+  return program;
+}
+
+}  // namespace onnxc::runtime

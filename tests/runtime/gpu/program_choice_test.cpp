@@ -1,0 +1,74 @@
+// Which of a model's programs a device runs.
+#include "gpu/program_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace onnxc::runtime {
+namespace {
+
+struct Card {
+  const char* architecture;
+  int32_t compute_units;
+};
+
+// The architecture and compute units of the program that is taken, or "none".
+std::string taken(const std::vector<Card>& cards, GpuVendor vendor, const Card& device, int32_t capability = 0) {
+  std::vector<DeviceProgram> programs(cards.size());
+  std::vector<const DeviceProgram*> pointers;
+  for (size_t i = 0; i < cards.size(); ++i) {
+    programs[i].architecture = cards[i].architecture;
+    programs[i].compute_units = cards[i].compute_units;
+    pointers.push_back(&programs[i]);
+  }
+  GpuDescription description = {};
+  std::snprintf(description.architecture, sizeof description.architecture, "%s", device.architecture);
+  description.compute_units = device.compute_units;
+  description.capability = capability;
+  const auto* chosen =
+      choose_program(pointers.data(), static_cast<int32_t>(pointers.size()), vendor, description, nullptr);
+  if (chosen == nullptr) return "none";
+  return std::string(chosen->architecture) + " " + std::to_string(chosen->compute_units);
+}
+
+const std::vector<Card> all = {{"gfx1100", 96}, {"sm_80", 108}, {"gfx942", 304}, {"sm_90a", 132},
+                               {"gfx942", 38},  {"sm_89", 58},  {"sm_89", 128},  {"sm_90", 100}};
+
+TEST(ProgramChoice, VendorOfTheCode) {
+  DeviceProgram program = {};
+  program.architecture = "sm_90a";
+  EXPECT_EQ(vendor_of(program), GpuVendor::nvidia);
+  program.architecture = "gfx942";
+  EXPECT_EQ(vendor_of(program), GpuVendor::amd);
+}
+
+TEST(ProgramChoice, NvidiaRunsTheNewestThatItCan) {
+  const struct {
+    int32_t capability, units;
+    const char* expected;
+  } cases[] = {{75, 40, "none"},        {80, 108, "sm_80 108"}, {86, 82, "sm_80 108"},   {89, 58, "sm_89 58"},
+               {89, 60, "sm_89 58"},    {89, 94, "sm_89 128"},  {90, 132, "sm_90a 132"}, {90, 100, "sm_90a 132"},
+               {100, 148, "sm_90 100"}, {120, 170, "sm_90 100"}};
+  for (const auto& [capability, units, expected] : cases) {
+    const std::string name = "sm_" + std::to_string(capability);
+    EXPECT_EQ(taken(all, GpuVendor::nvidia, {name.c_str(), units}, capability), expected) << capability;
+  }
+  EXPECT_EQ(taken({{"sm_90a", 132}}, GpuVendor::nvidia, {"sm_100", 148}, 100), "none");
+  EXPECT_EQ(taken({{"gfx942", 304}}, GpuVendor::nvidia, {"sm_90", 132}, 90), "none");
+}
+
+TEST(ProgramChoice, AmdRunsThatOfItsArchitectureAndNearestCard) {
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"gfx942:sramecc+:xnack-", 304}), "gfx942 304");
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"gfx942", 80}), "gfx942 38");
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"gfx1100", 48}), "gfx1100 96");
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"gfx110", 96}), "none");
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"gfx90a", 104}), "none");
+  // HIP 5 does not tell.
+  EXPECT_EQ(taken(all, GpuVendor::amd, {"", 38}), "gfx1100 96");
+}
+
+}  // namespace
+}  // namespace onnxc::runtime

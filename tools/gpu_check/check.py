@@ -30,7 +30,7 @@ from tools.gpu_check.workers import Archives, Crew, WorkerError
 
 PACKAGE = Path(__file__).resolve().parents[2]
 MACHINE = "machine"
-MOST_WORKERS = 6
+MOST_WORKERS = 8
 
 
 class Stopped(BaseException):

@@ -3,7 +3,8 @@
 A tensor of more than SMALL elements has, at [o, i, ...], its block's [o % 13, i % 11, ...]. The periods are coprime to
 each other and to every tile: a read of the wrong channel gives another weight. Biases and normalisations do not repeat,
 so that channels differ. A block's rows sum to zero, nearly as those of random weights do: without that, equal weights
-would add up equal means.
+would add up equal means. A batch normalisation is multiplied into the weights before it when a model is compiled, so
+that in large models one scale holds for all of its channels.
 """
 
 import math
@@ -14,10 +15,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 Array = NDArray[Any]
 
 SMALL = 4096
+LARGE = 10**6
 PERIODS = (13, 11)
 
 
@@ -45,6 +48,17 @@ def repeat(model: nn.Module) -> nn.Module:
             if parameter.shape[1] > PERIODS[1]:
                 part -= part.mean(dim=1, keepdim=True)
             parameter.copy_(repeated(part, tuple(parameter.shape)))
+    return model
+
+
+def equalize(model: nn.Module) -> nn.Module:
+    """Gives the channels of each batch normalisation of a large model one scale: of their mean variance."""
+    if sum(parameter.numel() for parameter in model.parameters()) > LARGE:
+        with torch.no_grad():
+            for module in model.modules():
+                if isinstance(module, _BatchNorm) and module.running_var is not None:
+                    module.running_var.fill_(float(module.running_var.mean()))
+                    module.weight.fill_(float(module.weight.mean()))
     return model
 
 

@@ -16,6 +16,7 @@ import pytest
 from tests.onnxc_commands import REPOSITORY
 from tools.gpu_check import bundle, check, jobs, manifest, results
 from tools.gpu_check.manifest import TESTS
+from tools.gpu_check.networks.table import DRY, NETWORKS
 from tools.gpu_check.results import FAILED, WRONG
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -63,12 +64,27 @@ def test_every_job_has_a_result(made: Path, whole: Path) -> None:
     assert {(job.part, job.name, job.kind) for job in planned} <= done
     assert not [each for each in found if each.status in (WRONG, FAILED)]
     ways = {each.what for each in found if each.part == jobs.CORRECTNESS}
-    assert ways == {"plain", "poisoned", "graph", "stream", "capture"}
+    assert ways == {"plain", "poisoned", "graph", "stream", "capture", "host", "unaligned"}
+
+
+@pytest.mark.slow
+def test_each_architecture_gives_what_pytorch_gives(tmp_path: Path) -> None:
+    """From its export with weights that repeat to the times beside PyTorch, on its smallest volume."""
+    names = [name for name, row in NETWORKS.items() if row.part == DRY]
+    assert len(names) > 7
+    made = tmp_path / "bundle"
+    words = ["--for", "cpu", "--models", "", "--networks", ",".join(names), "--kinds", "ieee"]
+    assert bundle.main([*words, "-o", str(made)]) == 0
+    check.main(["--bundle", str(made), "--out", str(tmp_path / "out"), "--part", "networks", "--minutes", "20"])
+    found = results.read(tmp_path / "out")
+    right = {(each.name, each.kind) for each in found if each.what == "result" and each.status == results.RIGHT}
+    assert right == {(name, "ieee") for name in names}
+    assert not [each for each in found if each.status in (WRONG, FAILED)]
 
 
 def test_table_has_each_part(whole: Path) -> None:
     text = (whole / "table.md").read_text()
-    assert "| ieee | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 |" in text
+    assert f"| ieee {7 * '| 2 of 2 '}|" in text
     assert "| float16 | 2 of 2 |" in text
     for part in ("| tiny | ieee | ", "labels as in float32", "| first load |", "| memcheck | left out"):
         assert part in text

@@ -47,13 +47,12 @@ constexpr int32_t jit_error_log = 5, jit_error_log_size = 6;   // CUjit_option
 constexpr intptr_t launch_buffer = 1, launch_buffer_size = 2;  // CU_LAUNCH_PARAM_*; 0 ends the list
 
 enum Errors : int32_t {
-  no_device = 100,
   no_code_for_device = 209,
   invalid_code = 218,
   no_jit_compiler = 221,
   newer_code = 222,
   illegal_address = 700,
-  misaligned_address = 716,
+  stack_error = 714,  // and others of a kernel that failed, up to:
   launch_failed = 719,
   system_not_ready = 802,
   driver_mismatch = 803
@@ -64,7 +63,11 @@ const char* error_text(int32_t code) {
   return cuda.get_error_string(code, &text) == 0 && text != nullptr ? text : "unknown error";
 }
 
+// After these every call of the process fails.
+bool ends_context(int32_t code) { return code == illegal_address || (code >= stack_error && code <= launch_failed); }
+
 const char* advice(int32_t code) {
+  if (ends_context(code)) return "; this process cannot use the GPU any more: start it again";
   switch (code) {
     case newer_code:
       return "; the model's code is newer than the driver: update NVIDIA's driver";
@@ -78,10 +81,6 @@ const char* advice(int32_t code) {
       return "; the driver's compiler is not here: install libnvidia-ptxjitcompiler.so.1, of the driver's own version";
     case driver_mismatch:
       return "; the driver's library and its kernel module are of two versions: restart the machine";
-    case illegal_address:
-    case misaligned_address:
-    case launch_failed:
-      return "; this process cannot use the GPU any more: start it again";
     default:
       return "";
   }
@@ -282,7 +281,7 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.if_no_code = "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer";
   gpu.error_text = error_text;
   gpu.advice = advice;
-  gpu.is_too_new = [](int32_t code) { return code == newer_code || code == invalid_code; };
+  gpu.is_too_new = [](int32_t code) { return code == newer_code; };
   gpu.forget_error = [] {};
   gpu.open_device = open_device;
   gpu.close_device = close_device;

@@ -8,4 +8,4 @@
 #define __device__
 // One block runs at a time, so that one variable serves for all. Not zero at first: NaN is written there.
 #define __shared__ static __attribute__((section(".block_memory")))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)

@@ -124,7 +124,7 @@ def network(row: Network, folder: Path, stamp: str) -> Export:
             if not parameter.any():
                 parameter.uniform_(-0.1, 0.1)
     sample = torch.randn(row.shape)
-    repeat(model)
+    repeat(model, is_coarse=True)
     if has_statistics(model):
         equalize(weights.calibrate(model, [sample], SEED))
     np.savez(folder / "weights.npz", allow_pickle=False, **packed(model))

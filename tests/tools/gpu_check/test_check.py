@@ -161,6 +161,11 @@ def test_a_folder_that_is_not_a_bundle_is_told(tmp_path: Path, capsys: pytest.Ca
     assert f"error: {tmp_path} is not a bundle" in capsys.readouterr().err
 
 
+def test_a_part_without_jobs_is_told(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["--bundle", str(made), "--out", str(tmp_path), "--part", "layers"]) == 1
+    assert f"error: {made} has nothing to check in this part" in capsys.readouterr().err
+
+
 def test_a_bundle_that_is_too_large_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """And what it was made of stays, so that another choice takes no time."""
     shutil.copytree(made.with_name("cpu.work"), tmp_path / "cpu.work")

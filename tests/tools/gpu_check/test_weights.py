@@ -53,6 +53,18 @@ def test_a_large_batch_normalisation_leaves_the_weights_before_it_repeating() ->
         assert bool((scale == scale[0]).all()) == (model is large)
 
 
+def test_coarse_weights_are_few_numbers_and_pack_better() -> None:
+    sizes = []
+    for is_coarse in (False, True):
+        torch.manual_seed(0)
+        [weight] = repeat(nn.Conv3d(256, 256, 3, bias=False), is_coarse=is_coarse).parameters()
+        values = weight.detach()
+        sizes.append(len(lzma.compress(values.numpy().tobytes(), preset=6)))
+    assert len(set(values.flatten().tolist())) < 60
+    assert torch.equal(values.half().float(), values)
+    assert sizes[1] < sizes[0] / 3
+
+
 def test_equal_inputs_of_all_channels_nearly_cancel() -> None:
     torch.manual_seed(0)
     [weight] = repeat(nn.Conv3d(PERIODS[1] * 8, 64, 3, bias=False)).parameters()

@@ -227,11 +227,7 @@ onnxc_status DeviceInstance::refuse_capture(ErrorText& error, const char* reason
 // NVIDIA's driver would take such a stream for a handle of ours.
 onnxc_status DeviceInstance::check_stream(GpuStream stream, ErrorText& error) {
   const GpuLibrary& gpu = module_->gpu();
-  bool is_foreign = false;
-  if (stream == nullptr || gpu.is_foreign == nullptr) return ONNXC_OK;
-  const GpuResult result = gpu.is_foreign(module_->device(), stream, is_foreign);
-  if (!succeeded(gpu, result, "", error)) return status_of(result);
-  if (!is_foreign) return ONNXC_OK;
+  if (gpu.is_foreign == nullptr || !gpu.is_foreign(module_->device(), stream)) return ONNXC_OK;
   error.append(
       "the stream is of another GPU or context: this instance runs in the primary context of GPU %d, as PyTorch does",
       module_->device().index);
@@ -246,11 +242,9 @@ onnxc_status DeviceInstance::check_places(const DeviceRun& run, ErrorText& error
     const BufferDescription& buffer = program_.buffers[i];
     const CallersValue value(run, buffer);
     if (value.data == nullptr || value.is_on_host || buffer_bytes_[i] == 0) continue;
-    GpuPlace place;
-    const GpuResult result = gpu.locate(value.data, place);
-    if (!succeeded(gpu, result, "", error)) return status_of(result);
+    const GpuPlace place = gpu.locate(value.data);
     const int device = module_->device().index;
-    if (place.kind == GpuPlace::Kind::host || (place.kind == GpuPlace::Kind::device && place.device == device))
+    if (place.kind == GpuPlace::Kind::reached || (place.kind == GpuPlace::Kind::device && place.device == device))
       continue;
     name_value(buffer, error);
     if (place.kind == GpuPlace::Kind::device)
@@ -283,9 +277,9 @@ onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& erro
   gpu.forget_error();  // what a call before ours left behind is not an error of a launch
   const auto stream = run.has_own_stream ? own_stream_ : static_cast<GpuStream>(run.stream);
   stream_ = stream;
-  if (const onnxc_status status = check_stream(stream, error); status != ONNXC_OK) return status;
   int32_t capture_status = gpu_captures_nothing;
   if (run.stream != nullptr) {
+    if (const onnxc_status status = check_stream(stream, error); status != ONNXC_OK) return status;
     const GpuResult result = gpu.stream_is_capturing(stream, &capture_status);
     if (!succeeded(gpu, result, "", error)) return status_of(result);
   }

@@ -48,12 +48,12 @@ inline constexpr int64_t most_blocks = int64_t{1} << 20;
 // caller sets `arguments.points`; a thread's stride to its next point follows from the number of blocks.
 template <class Arguments>
 void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, uint32_t threads,
-                   Arguments& arguments) {
+                   Arguments& arguments, uint32_t dynamic_shared_bytes = 0) {
   if (arguments.points == 0) return;
   const int64_t needed = (arguments.points - 1) / points_a_block + 1;
   const int64_t blocks = needed < most_blocks ? needed : most_blocks;
   arguments.point_stride = blocks * points_a_block;
-  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments, dynamic_shared_bytes});
 }
 
 // Launches a kernel on so many blocks.

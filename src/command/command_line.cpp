@@ -13,6 +13,7 @@
 #include "pipeline/pass_table.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
+#include "toolchain/native_gpu.h"
 
 namespace onnxc {
 namespace {
@@ -73,7 +74,7 @@ CLI::Validator renamed(std::map<std::string, std::string> names) {
 }
 
 std::vector<std::string> gpu_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{"native"};
   for (const machine::GpuMachine& gpu : machine::gpu_machines) {
     if (machine::is_default_card(gpu)) names.emplace_back(gpu.architecture);
     names.emplace_back(gpu.name);
@@ -140,7 +141,8 @@ struct Words {
         .word("NAME");
     table
         .option("--gpu-arch", options.gpus,
-                "GPUs of --target gpu: gfx942 (default), gfx90a, gfx950, gfx1100, sm_80, sm_90a, or a card: mi300x, "
+                "GPUs of --target gpu: native (this machine's), gfx942 (default), gfx90a, gfx950, gfx1100, sm_80, "
+                "sm_90a, or a card: mi300x, "
                 "mi300x-cpx, mi300a, mi250x, mi355x, rx7900xtx, a100, l4, rtx4090, h100, h200, b200, rtx5090; one or "
                 "several, with commas")
         .one_of(gpu_names())
@@ -298,6 +300,8 @@ struct Words {
     if (options.model.empty()) throw UsageError("MODEL is required");
     if (options.dump_shapes == on_standard_output) options.dump_shapes = "";
     if (options.report == on_standard_output) options.report = "";
+    for (std::string& gpu : options.gpus)
+      if (gpu == "native") gpu = native_gpu().name;
     check_gpus(options);
     check_marches(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;

@@ -18,6 +18,45 @@ constexpr const GpuMachine* find_gpu(std::string_view name) {
   return nullptr;
 }
 
+// Whether its code runs on NVIDIA's GPUs of this compute capability: that of "sm_90a" on 9.0 only, that of "sm_80" on
+// every later one as well.
+constexpr bool runs_on(const GpuMachine& gpu, int capability) {
+  if (gpu.vendor != Vendor::nvidia) return false;
+  const std::string_view architecture = gpu.architecture;
+  int code = 0;
+  for (const char digit : architecture.substr(3))
+    if (digit >= '0' && digit <= '9') code = 10 * code + (digit - '0');
+  return architecture.ends_with('a') ? code == capability : code <= capability;
+}
+
+// The row whose plans suit a GPU best: of its capability or architecture, with the nearest number of compute units;
+// null if no code runs on it.
+constexpr const GpuMachine* nearest_nvidia(int capability, int compute_units) {
+  const GpuMachine* nearest = nullptr;
+  int least = 0;
+  for (const GpuMachine& gpu : gpu_machines) {
+    if (!runs_on(gpu, capability)) continue;
+    const int between = gpu.compute_units - compute_units, distance = between < 0 ? -between : between,
+              total = distance + (gpu.compute_capability == capability ? 0 : 1 << 20);
+    if (nearest != nullptr && total >= least) continue;
+    nearest = &gpu;
+    least = total;
+  }
+  return nearest;
+}
+constexpr const GpuMachine* nearest_amd(std::string_view architecture, int compute_units) {
+  const GpuMachine* nearest = nullptr;
+  int least = 0;
+  for (const GpuMachine& gpu : gpu_machines) {
+    if (gpu.architecture != architecture) continue;
+    const int between = gpu.compute_units - compute_units, distance = between < 0 ? -between : between;
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = &gpu;
+    least = distance;
+  }
+  return nearest;
+}
+
 constexpr bool is_default_card(const GpuMachine& gpu) {
   return find_gpu(gpu.architecture)->name == std::string_view(gpu.name);
 }

@@ -50,7 +50,7 @@ PAGES = [
     Page("docs/guides/deploy.md", given=SESSION, marked=3),
     Page("docs/guides/first-model.md", fast=True, packages=True),
     Page("docs/guides/gpu-pytorch.md", marked=1),
-    Page("docs/guides/gpu-server.md", marked=4),
+    Page("docs/guides/gpu-server.md", marked=3),
     Page("docs/guides/install.md", marked=2),
     Page("docs/guides/monai.md", page_files.monai, SCAN, packages=True),
     Page("docs/guides/nnunet.md", page_files.nnunet, DATA, packages=True),

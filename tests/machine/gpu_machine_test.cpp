@@ -47,6 +47,25 @@ TEST(GpuMachine, ACodeRunsOnlyOnCardsThatKnowIt) {
   }
 }
 
+TEST(GpuMachine, TheNearestRowOfAGpu) {
+  const auto nvidia = [](int capability, int units) {
+    const GpuMachine* const found = nearest_nvidia(capability, units);
+    return std::string(found != nullptr ? found->name : "none");
+  };
+  EXPECT_EQ(nvidia(75, 40), "none");
+  EXPECT_EQ(nvidia(80, 108), "a100");
+  EXPECT_EQ(nvidia(86, 82), "l4");  // an RTX 3090
+  EXPECT_EQ(nvidia(89, 58), "l4");
+  EXPECT_EQ(nvidia(89, 128), "rtx4090");
+  EXPECT_EQ(nvidia(90, 132), "h100");
+  EXPECT_EQ(nvidia(100, 148), "b200");
+  EXPECT_EQ(nvidia(120, 170), "rtx5090");
+  EXPECT_STREQ(nearest_amd("gfx942", 304)->name, "mi300x");
+  EXPECT_STREQ(nearest_amd("gfx942", 38)->name, "mi300x-cpx");
+  EXPECT_STREQ(nearest_amd("gfx942", 228)->name, "mi300a");
+  EXPECT_EQ(nearest_amd("gfx906", 60), nullptr);
+}
+
 // A unit of either vendor has registers of 512 KiB (CDNA), 384 (RDNA3) or 256 KiB (NVIDIA), of 4 bytes each.
 TEST(GpuMachine, RegistersAreThoseOfALane) {
   for (const GpuMachine& gpu : gpu_machines) {

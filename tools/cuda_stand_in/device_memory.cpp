@@ -65,11 +65,17 @@ const DeviceMemory::Allocation* DeviceMemory::find(const void* pointer, size_t b
   return offset < allocation.bytes && bytes <= allocation.bytes - offset ? &allocation : nullptr;
 }
 
+void DeviceMemory::require_known(const void* pointer, size_t bytes, const char* what) const {
+  if (find(pointer, bytes) == nullptr)
+    throw Refusal(
+        gpu_streams::invalid_value,
+        fmt::format("{} of {} bytes at {} is not in one piece of this driver's memory", what, bytes, pointer));
+}
+
 void DeviceMemory::require_device(const void* pointer, size_t bytes, const char* what) const {
-  const Allocation* found = find(pointer, bytes);
-  if (found == nullptr || found->is_on_host)
-    throw Refusal(gpu_streams::invalid_value,
-                  fmt::format("{} of {} bytes at {} is not in one piece of device memory", what, bytes, pointer));
+  require_known(pointer, bytes, what);
+  if (find(pointer, bytes)->is_on_host)
+    throw Refusal(gpu_streams::invalid_value, fmt::format("{} at {} is memory of the host", what, pointer));
 }
 
 void DeviceMemory::require_host(const void* pointer, const char* what) const {

@@ -24,6 +24,8 @@ class DeviceMemory {
 
   // Throws unless all bytes lie in one allocation of the device.
   void require_device(const void* pointer, size_t bytes, const char* what) const;
+  // The same for memory of the device and pinned memory.
+  void require_known(const void* pointer, size_t bytes, const char* what) const;
   // Throws if a pointer to the host is one to the device.
   void require_host(const void* pointer, const char* what) const;
   bool is_pinned(const void* pointer, size_t bytes) const;

@@ -16,8 +16,8 @@ int enqueue_copy(StandIn& stand_in, void* to, const void* from, size_t bytes, co
   if (is_pageable) stand_in.streams.refuse_while_capturing(found);
   const bool runs_early = stand_in.streams.pending.runs_early();
   auto check = [&stand_in, to, from, bytes, host] {
-    if (host != to) stand_in.memory.require_device(to, bytes, "the destination");
-    if (host != from) stand_in.memory.require_device(from, bytes, "the source");
+    if (host != to) stand_in.memory.require_known(to, bytes, "the destination");
+    if (host != from) stand_in.memory.require_known(from, bytes, "the source");
   };
   if (is_pageable && host == from && !runs_early) {
     const auto* begin = static_cast<const std::byte*>(from);
@@ -100,10 +100,11 @@ int cuMemcpyDtoHAsync_v2(void* to, const void* from, size_t bytes, void* stream)
   });
 }
 
-int cuMemcpyDtoDAsync_v2(void* to, const void* from, size_t bytes, void* stream) {
-  return call("cuMemcpyDtoDAsync_v2", [&](StandIn& stand_in) {
-    stand_in.memory.require_device(to, bytes, "the destination");
-    stand_in.memory.require_device(from, bytes, "the source");
+// Between any memory that the driver knows.
+int cuMemcpyAsync(void* to, const void* from, size_t bytes, void* stream) {
+  return call("cuMemcpyAsync", [&](StandIn& stand_in) {
+    stand_in.memory.require_known(to, bytes, "the destination");
+    stand_in.memory.require_known(from, bytes, "the source");
     return enqueue_copy(stand_in, to, from, bytes, stream, nullptr);
   });
 }

@@ -78,7 +78,7 @@ class Bundler:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-            self.failures.append(f"{model.parent.name} {kind}: {lines[0]}")
+            self.failures.append(f"{model.parent.name} {kind}: {' '.join(lines[:2])}")
             return None
         stamp.write_text(wanted)
         return shared_object

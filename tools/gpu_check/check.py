@@ -30,7 +30,7 @@ from tools.gpu_check.workers import Archives, Crew, WorkerError
 
 PACKAGE = Path(__file__).resolve().parents[2]
 MACHINE = "machine"
-MOST_WORKERS = 6
+MOST_WORKERS = 8
 
 
 class Stopped(BaseException):
@@ -111,6 +111,9 @@ def main(words: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     planned = jobs.chosen(content, options.part)
+    if not planned:
+        print(f"error: {options.bundle} has nothing to check in this part", file=sys.stderr)
+        return 1
     left: list[Job] = []
     is_whole = True
     before = signal.signal(signal.SIGTERM, stop)

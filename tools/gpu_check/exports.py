@@ -16,7 +16,7 @@ from models.zoo import ModelRow
 from tools.commands import REPOSITORY
 from tools.gpu_check.manifest import Case, Value, case_of
 from tools.gpu_check.networks.table import Network
-from tools.gpu_check.weights import packed, repeat
+from tools.gpu_check.weights import equalize, packed, repeat
 
 NORMALIZED = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.GroupNorm)
 
@@ -75,6 +75,7 @@ def checked_model(row: ModelRow, folder: Path, stamp: str) -> Export:
     model = repeat(weights.initialize(row.build(), SEED))
     if row.calibrated:
         weights.calibrate(model, [each.float() if each.is_floating_point() else each for each in samples[0]], SEED)
+        equalize(model)
     model = model.to(row.dtype)
     export_onnx(row, model, samples[0], folder / "model.onnx")
     names = graph_names(folder / "model.onnx")
@@ -123,7 +124,9 @@ def network(row: Network, folder: Path, stamp: str) -> Export:
             if not parameter.any():
                 parameter.uniform_(-0.1, 0.1)
     sample = torch.randn(row.shape)
-    model = weights.calibrate(repeat(model), [sample], SEED) if has_statistics(model) else repeat(model)
+    repeat(model, is_coarse=True)
+    if has_statistics(model):
+        equalize(weights.calibrate(model, [sample], SEED))
     np.savez(folder / "weights.npz", allow_pickle=False, **packed(model))
     export_onnx(ModelRow(row.name, row.build, (row.shape,)), model, (sample,), folder / "model.onnx")
     made = Export(folder / "model.onnx", *graph_names(folder / "model.onnx"), is_normalized(model), [])

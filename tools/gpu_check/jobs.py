@@ -48,18 +48,19 @@ def all_jobs(manifest: Manifest) -> list[Job]:
     ]
     found = sorted(checks, key=lambda job: kinds.index(job.kind))
     found += times(manifest, (GOALS, DRY), ("float16", "tf32"))
-    found += compiles(manifest, "float16")
+    found += compiles(manifest, "float16", is_slow=False)
     found += scans(manifest, "float16")
     found += times(manifest, (GOALS, DRY), ("ieee",))
     found += times(manifest, (LAYERS,), ("float16", "tf32"))
     found += loads(manifest)
     found += sanitizers(manifest)
-    found += compiles(manifest, "tf32")
+    found += compiles(manifest, "tf32", is_slow=False)
     found += times(manifest, (LAYERS,), ("ieee",))
     found += times(manifest, (MORE,), kinds)
     found += times(manifest, (GOALS, DRY), ("bf16x3", "bfloat16"))
     found += scans(manifest, "tf32") + scans(manifest, "ieee")
-    found += compiles(manifest, "ieee")
+    found += [job for kind in ("float16", "tf32") for job in compiles(manifest, kind, is_slow=True)]
+    found += compiles(manifest, "ieee", is_slow=False)
     return found
 
 
@@ -74,11 +75,13 @@ def times(manifest: Manifest, parts: tuple[str, ...], kinds: tuple[str, ...] | l
     ]
 
 
-def compiles(manifest: Manifest, kind: str) -> list[Job]:
+def compiles(manifest: Manifest, kind: str, *, is_slow: bool) -> list[Job]:
     """The limit is that of the first call and of the times after it."""
     limit = COMPILE_LIMIT_S + REST_S
     return [
-        Job(COMPILE, "compile", job.name, kind, limit, is_fresh=True) for job in times(manifest, (GOALS, DRY), (kind,))
+        Job(COMPILE, "compile", job.name, kind, limit, is_fresh=True)
+        for job in times(manifest, (GOALS, DRY), (kind,))
+        if NETWORKS[job.name].compiles_slowly == is_slow
     ]
 
 

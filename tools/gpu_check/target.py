@@ -15,11 +15,14 @@ class Target:
     products: tuple[str, ...] = ("ieee", "bf16x3", "tf32", "float16", "bfloat16")
 
 
+# The host's code, since a machine with a GPU has another CPU than the one that makes the bundle.
+HOST = ("--march", "x86-64-v3")
+
 TARGETS: Mapping[str, Target] = {
-    "nvidia": Target(("--target", "gpu", "--gpu-arch", "sm_80,sm_90a"), "gpu", "cuda"),
-    "amd": Target(("--target", "hip", "--gpu-arch", "gfx942"), "hip", "cuda"),
+    "nvidia": Target(("--target", "gpu", "--gpu-arch", "sm_80,sm_90a", *HOST), "gpu", "cuda"),
+    "amd": Target(("--target", "gpu", "--gpu-arch", "gfx942", *HOST), "gpu", "cuda"),
     # For dry runs: GPU code on the simulator (ONNXC_HIP_LIBRARY) beside PyTorch on the CPU, and the CPU's own code.
-    "simulated": Target(("--target", "hip", "--gpu-arch", "gfx942"), "hip", "cpu"),
+    "simulated": Target(("--target", "gpu", "--gpu-arch", "gfx942"), "gpu", "cpu"),
     "cpu": Target(("--target", "cpu"), "cpu", "cpu", ("ieee", "float16", "bfloat16")),
 }
 DEFAULT = "nvidia"

@@ -1,9 +1,10 @@
 """The times of a network in one product kind: the compiled model, and PyTorch with the same weights."""
 
+import copy
+import functools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,14 +62,20 @@ class Timed:
 
     def module(self) -> nn.Module:
         """In float32, with the weights of the compiled model."""
-        with np.load(self.folder / "weights.npz") as arrays:
-            return load(self.row.build(), arrays).to(self.device.name)
+        return module_of(self.row.name, self.folder / "weights.npz", self.device.name)
 
     def result(self, what: str, status: str, text: str = "", **values: object) -> Result:
         return Result(self.part, self.row.name, self.kind, what, status, text, dict(values))
 
     def timed(self, what: str, function: Function, **values: object) -> Result:
         return self.result(what, MEASURED, "", **asdict(measure(self.device, function)), **values)
+
+
+@functools.cache
+def module_of(name: str, weights: Path, device: str) -> nn.Module:
+    """One for all product kinds: to make it takes seconds."""
+    with np.load(weights) as arrays:
+        return load(NETWORKS[name].build(), arrays).to(device)
 
 
 def use_tf32(is_used: bool) -> None:
@@ -105,14 +112,14 @@ def theirs(timed: Timed) -> Iterator[Result]:
     use_tf32(kind.tf32)
     for name, memory_format in FORMATS.items():
         module, x = in_format(timed, memory_format)
-        yield timed.timed(f"torch eager {name}", partial(module, x))
-        replay = timed.device.capture(partial(module, x))
+        yield timed.timed(f"torch eager {name}", functools.partial(module, x))
+        replay = timed.device.capture(functools.partial(module, x))
         yield timed.timed(f"torch graph {name}", replay)
 
 
 def in_format(timed: Timed, memory_format: torch.memory_format) -> tuple[nn.Module, torch.Tensor]:
     dtype = getattr(torch, KINDS[timed.kind].torch_type)
-    module = timed.module().to(dtype)
+    module = copy.deepcopy(timed.module()).to(dtype)
     # Weights of other ranks than five have no such format.
     for parameter in module.parameters():
         if parameter.dim() == 5:

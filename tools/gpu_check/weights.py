@@ -3,7 +3,9 @@
 A tensor of more than SMALL elements has, at [o, i, ...], its block's [o % 13, i % 11, ...]. The periods are coprime to
 each other and to every tile: a read of the wrong channel gives another weight. Biases and normalisations do not repeat,
 so that channels differ. A block's rows sum to zero, nearly as those of random weights do: without that, equal weights
-would add up equal means.
+would add up equal means. A batch normalisation is multiplied into the weights before it when a model is compiled, so
+that in large models one scale holds for all of its channels. Networks that are only timed have coarse weights, of some
+20 values, which pack four times as well.
 """
 
 import math
@@ -14,10 +16,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 Array = NDArray[Any]
 
 SMALL = 4096
+LARGE = 10**6
+COARSE_STEPS = 3  # at least, in a standard deviation
 PERIODS = (13, 11)
 
 
@@ -35,7 +40,7 @@ def repeated(part: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
     return part[rows][:, columns]
 
 
-def repeat(model: nn.Module) -> nn.Module:
+def repeat(model: nn.Module, *, is_coarse: bool = False) -> nn.Module:
     """Makes every large parameter of a model repeat its first block."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -44,7 +49,21 @@ def repeat(model: nn.Module) -> nn.Module:
             part = block(parameter).clone()
             if parameter.shape[1] > PERIODS[1]:
                 part -= part.mean(dim=1, keepdim=True)
+            if is_coarse:
+                step = 2.0 ** math.floor(math.log2(float(part.std()) / COARSE_STEPS))
+                part = (part / step).round() * step
             parameter.copy_(repeated(part, tuple(parameter.shape)))
+    return model
+
+
+def equalize(model: nn.Module) -> nn.Module:
+    """Gives the channels of each batch normalisation of a large model one scale: of their mean variance."""
+    if sum(parameter.numel() for parameter in model.parameters()) > LARGE:
+        with torch.no_grad():
+            for module in model.modules():
+                if isinstance(module, _BatchNorm) and module.running_var is not None:
+                    module.running_var.fill_(float(module.running_var.mean()))
+                    module.weight.fill_(float(module.weight.mean()))
     return model
 
 

@@ -31,7 +31,7 @@ struct CudaFunctions {
   int32_t (*function_set_attribute)(GpuKernel kernel, int32_t attribute, int32_t value);
   int32_t (*copy_to_device)(Address to, const void* from, size_t bytes, GpuStream stream);
   int32_t (*copy_to_host)(void* to, Address from, size_t bytes, GpuStream stream);
-  int32_t (*copy_on_device)(Address to, Address from, size_t bytes, GpuStream stream);
+  int32_t (*copy_anywhere)(Address to, Address from, size_t bytes, GpuStream stream);
   int32_t (*fill)(Address to, uint8_t value, size_t bytes, GpuStream stream);
   int32_t (*graph_launch)(GpuGraphExecutable graph, GpuStream stream);
   int32_t (*get_error_string)(int32_t code, const char** text);
@@ -41,21 +41,20 @@ constinit CudaFunctions cuda = {};
 constexpr int32_t multiprocessors = 16, capability_major = 75, capability_minor = 76;  // CUdevice_attribute
 constexpr int32_t pointer_memory_type = 2, pointer_device = 9;                         // CUpointer_attribute
 constexpr uint32_t memory_of_host = 1;                                                 // CUmemorytype
-constexpr int32_t spoils_no_capture = 2;                                               // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int32_t most_dynamic_shared_bytes = 8;                                       // CUfunction_attribute
 constexpr uint32_t shared_bytes_without_asking = 48 * 1024;
 constexpr int32_t jit_error_log = 5, jit_error_log_size = 6;   // CUjit_option
 constexpr intptr_t launch_buffer = 1, launch_buffer_size = 2;  // CU_LAUNCH_PARAM_*; 0 ends the list
 
 enum Errors : int32_t {
-  no_device = 100,
   no_code_for_device = 209,
   invalid_code = 218,
   no_jit_compiler = 221,
   newer_code = 222,
   illegal_address = 700,
-  misaligned_address = 716,
+  stack_error = 714,  // and others of a kernel that failed, up to:
   launch_failed = 719,
+  system_not_ready = 802,
   driver_mismatch = 803
 };
 
@@ -64,21 +63,24 @@ const char* error_text(int32_t code) {
   return cuda.get_error_string(code, &text) == 0 && text != nullptr ? text : "unknown error";
 }
 
+// After these every call of the process fails.
+bool ends_context(int32_t code) { return code == illegal_address || (code >= stack_error && code <= launch_failed); }
+
 const char* advice(int32_t code) {
+  if (ends_context(code)) return "; this process cannot use the GPU any more: start it again";
   switch (code) {
     case newer_code:
-    case invalid_code:
       return "; the model's code is newer than the driver: update NVIDIA's driver";
+    case invalid_code:
+      return "; the driver's compiler refuses the model's code: update NVIDIA's driver";
+    case system_not_ready:
+      return "; a machine with NVSwitch needs NVIDIA's Fabric Manager to run";
     case no_code_for_device:
       return "; compile the model with --gpu-arch for this card";
     case no_jit_compiler:
       return "; the driver's compiler is not here: install libnvidia-ptxjitcompiler.so.1, of the driver's own version";
     case driver_mismatch:
       return "; the driver's library and its kernel module are of two versions: restart the machine";
-    case illegal_address:
-    case misaligned_address:
-    case launch_failed:
-      return "; this process cannot use the GPU any more: start it again";
     default:
       return "";
   }
@@ -127,13 +129,11 @@ GpuResult describe(const GpuDevice& device, GpuDescription& description) {
   return {};
 }
 
-// Our calls do nothing to a capture of another thread's or stream's: without saying so, an allocation of ours would
-// spoil each one that PyTorch has begun.
 GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& has_changed) {
   has_changed = false;
   int32_t result = cuda.get_current_context(&callers.context);
   if (result != 0) return {result, "cuCtxGetCurrent"};
-  callers.capture_mode = spoils_no_capture;
+  callers.capture_mode = gpu_spoils_no_capture;
   result = cuda.exchange_capture_mode(&callers.capture_mode);
   if (result != 0) return {result, "cuThreadExchangeStreamCaptureMode"};
   if (callers.context != device.context) result = cuda.set_current_context(device.context);
@@ -149,23 +149,22 @@ GpuResult leave(const CallersDevice& callers) {
   return {cuda.set_current_context(callers.context), "cuCtxSetCurrent"};
 }
 
-GpuResult is_foreign(const GpuDevice& device, GpuStream stream, bool& result) {
+// If the driver does not tell, the next call says more.
+bool is_foreign(const GpuDevice& device, GpuStream stream) {
   Context context = nullptr;
-  const int32_t code = cuda.stream_get_context(stream, &context);
-  result = code == 0 && context != device.context;
-  return {code, "cuStreamGetCtx"};
+  return cuda.stream_get_context(stream, &context) == 0 && context != device.context;
 }
 
-// The driver calls a pointer that it does not know an invalid value.
-GpuResult locate(const void* pointer, GpuPlace& place) {
-  place = {};
+// The driver calls a pointer that it does not know an invalid value. After another error nothing is known.
+GpuPlace locate(const void* pointer) {
+  const auto address = reinterpret_cast<Address>(pointer);
   uint32_t memory_type = 0;
-  int32_t result = cuda.pointer_get_attribute(&memory_type, pointer_memory_type, reinterpret_cast<Address>(pointer));
-  if (result == gpu_invalid_value) return {};
-  if (result == 0)
-    result = cuda.pointer_get_attribute(&place.device, pointer_device, reinterpret_cast<Address>(pointer));
-  if (result == 0) place.kind = memory_type == memory_of_host ? GpuPlace::Kind::host : GpuPlace::Kind::device;
-  return {result, "cuPointerGetAttribute"};
+  int32_t device = 0;
+  int32_t result = cuda.pointer_get_attribute(&memory_type, pointer_memory_type, address);
+  if (result == gpu_invalid_value) return {GpuPlace::Kind::pageable, 0};
+  if (result == 0) result = cuda.pointer_get_attribute(&device, pointer_device, address);
+  if (result != 0 || memory_type == memory_of_host) return {};
+  return {GpuPlace::Kind::device, device};
 }
 
 // Without the ends of its lines: the error that it becomes part of is one line.
@@ -177,6 +176,8 @@ void make_one_line(char* log) {
 }
 
 // The driver compiles PTX here, for up to seconds the first time; then it finds it in its cache (~/.nv/ComputeCache).
+// It compiles all kernels of a module at once, also with CUDA_MODULE_LOADING=LAZY: loading fewer at a time would take
+// several modules for a program.
 GpuResult load_module(GpuModule* module, const void* code, char* log, size_t log_size) {
   *log = '\0';
   const int32_t options[] = {jit_error_log, jit_error_log_size};
@@ -209,7 +210,7 @@ GpuResult copy(void* to, const void* from, size_t bytes, GpuCopy kind, GpuStream
     case GpuCopy::to_host:
       return {cuda.copy_to_host(to, source, bytes, stream), "cuMemcpyDtoHAsync"};
     default:
-      return {cuda.copy_on_device(target, source, bytes, stream), "cuMemcpyDtoDAsync"};
+      return {cuda.copy_anywhere(target, source, bytes, stream), "cuMemcpyAsync"};
   }
 }
 
@@ -262,7 +263,7 @@ void find_own(FunctionFinder& finder) {
   finder.find("cuFuncSetAttribute", cuda.function_set_attribute);
   finder.find("cuMemcpyHtoDAsync_v2", cuda.copy_to_device);
   finder.find("cuMemcpyDtoHAsync_v2", cuda.copy_to_host);
-  finder.find("cuMemcpyDtoDAsync_v2", cuda.copy_on_device);
+  finder.find("cuMemcpyAsync", cuda.copy_anywhere);
   finder.find("cuMemsetD8Async", cuda.fill);
   finder.find("cuGraphLaunch", cuda.graph_launch);
   finder.find("cuGetErrorString", cuda.get_error_string);
@@ -280,7 +281,7 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.if_no_code = "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer";
   gpu.error_text = error_text;
   gpu.advice = advice;
-  gpu.is_too_new = [](int32_t code) { return code == newer_code || code == invalid_code; };
+  gpu.is_too_new = [](int32_t code) { return code == newer_code; };
   gpu.forget_error = [] {};
   gpu.open_device = open_device;
   gpu.close_device = close_device;

@@ -26,6 +26,9 @@ inline constexpr int32_t gpu_invalid_value = 1, gpu_out_of_memory = 2;
 inline constexpr uint32_t gpu_stream_non_blocking = 1, gpu_event_without_time = 2;
 inline constexpr int32_t gpu_capture_of_this_thread = 1;  // how a capture begins
 inline constexpr int32_t gpu_captures_nothing = 0;        // what stream_is_capturing tells
+// A thread's word that its calls do nothing to a capture of another thread's or stream's: without it an allocation of
+// ours would spoil each that PyTorch has begun (the relaxed mode of captures).
+inline constexpr int32_t gpu_spoils_no_capture = 2;
 enum class GpuCopy : int32_t { to_device = 1, to_host = 2, on_device = 3 };
 
 // The code that a call returned (0: it succeeded), and the call's name.
@@ -54,8 +57,9 @@ struct GpuDevice {
 // The thread's state before it entered a device.
 struct CallersDevice {
   int index = 0;
+  bool has_another_device = false;
   void* context = nullptr;
-  int32_t capture_mode = 0;  // NVIDIA's
+  int32_t capture_mode = 0;
 };
 
 struct GpuDescription {
@@ -67,8 +71,9 @@ struct GpuDescription {
 
 // The place of a caller's memory.
 struct GpuPlace {
-  enum class Kind : int32_t { unknown, host, device };
-  Kind kind = Kind::unknown;
+  // Kernels reach memory of `reached`: pinned memory of the host, and what the library does not tell.
+  enum class Kind : int32_t { reached, device, pageable };
+  Kind kind = Kind::reached;
   int32_t device = 0;
 };
 
@@ -103,8 +108,8 @@ struct GpuLibrary {
   GpuResult (*leave)(const CallersDevice& callers);
 
   // Whether a stream is of another device or context, and the place of memory; null if the library does not tell.
-  GpuResult (*is_foreign)(const GpuDevice& device, GpuStream stream, bool& result);
-  GpuResult (*locate)(const void* pointer, GpuPlace& place);
+  bool (*is_foreign)(const GpuDevice& device, GpuStream stream);
+  GpuPlace (*locate)(const void* pointer);
 
   // The driver's words about code that it refuses go to `log`.
   GpuResult (*load_module)(GpuModule* module, const void* code, char* log, size_t log_size);

@@ -14,6 +14,7 @@ namespace {
 static_assert(hipErrorInvalidValue == gpu_invalid_value && hipErrorOutOfMemory == gpu_out_of_memory);
 static_assert(hipStreamNonBlocking == gpu_stream_non_blocking && hipEventDisableTiming == gpu_event_without_time);
 static_assert(hipStreamCaptureModeThreadLocal == gpu_capture_of_this_thread);
+static_assert(hipStreamCaptureModeRelaxed == gpu_spoils_no_capture);
 static_assert(hipStreamCaptureStatusNone == gpu_captures_nothing);
 static_assert(hipMemcpyHostToDevice == static_cast<int>(GpuCopy::to_device) &&
               hipMemcpyDeviceToHost == static_cast<int>(GpuCopy::to_host) &&
@@ -33,6 +34,7 @@ struct HipFunctions {
   decltype(&hipGetErrorString) get_error_string;
   // Writes the properties structure of HIP 6 and later, which our headers do not have; null before HIP 6.
   hipError_t (*get_device_properties)(void* properties, int device);
+  decltype(&hipThreadExchangeStreamCaptureMode) exchange_capture_mode;  // null in an older HIP
 };
 constinit HipFunctions hip = {};
 
@@ -73,17 +75,31 @@ void* open_library(ErrorText& error) {
   return nullptr;
 }
 
+// See gpu_spoils_no_capture. A call that fails has changed nothing.
+void exchange_capture_mode(int32_t& mode) {
+  if (hip.exchange_capture_mode == nullptr) return;
+  auto exchanged = static_cast<hipStreamCaptureMode>(mode);
+  if (hip.exchange_capture_mode(&exchanged) == hipSuccess) mode = exchanged;
+}
+
 GpuResult enter(const GpuDevice& device, CallersDevice& callers, bool& has_changed) {
   has_changed = false;
   hipError_t result = hip.get_device(&callers.index);
   if (result != hipSuccess) return {result, "hipGetDevice"};
-  if (callers.index == device.index) return {};
-  result = hip.set_device(device.index);
-  has_changed = result == hipSuccess;
-  return {result, "hipSetDevice"};
+  if (callers.index != device.index) result = hip.set_device(device.index);
+  if (result != hipSuccess) return {result, "hipSetDevice"};
+  callers.has_another_device = callers.index != device.index;
+  callers.capture_mode = gpu_spoils_no_capture;
+  exchange_capture_mode(callers.capture_mode);
+  has_changed = true;
+  return {};
 }
 
-GpuResult leave(const CallersDevice& callers) { return {hip.set_device(callers.index), "hipSetDevice"}; }
+GpuResult leave(const CallersDevice& callers) {
+  int32_t mode = callers.capture_mode;
+  exchange_capture_mode(mode);
+  return {callers.has_another_device ? hip.set_device(callers.index) : hipSuccess, "hipSetDevice"};
+}
 
 // The architecture's name ("gfx942:sramecc+:xnack-") in the properties that HIP wrote. Its place differs between
 // versions of HIP, and nothing else in there is text that begins so: the device's own name comes first and is skipped.
@@ -175,6 +191,7 @@ void find_own(FunctionFinder& finder) {
   finder.find("hipGraphLaunch", hip.graph_launch);
   finder.find("hipGetLastError", hip.get_last_error);
   finder.find("hipGetErrorString", hip.get_error_string);
+  finder.find_if_there("hipThreadExchangeStreamCaptureMode", hip.exchange_capture_mode);
   finder.find_if_there("hipGetDevicePropertiesR0600", hip.get_device_properties);
 }
 

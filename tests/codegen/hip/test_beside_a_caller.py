@@ -37,7 +37,8 @@ extern "C" __global__ void produce(const float* from, float* x, int n) {
   if (i < n) x[i] = 2 * from[i];
 }
 """
-BLOCKING, NON_BLOCKING, THREAD_LOCAL = 0, 1, 1
+BLOCKING, NON_BLOCKING = 0, 1
+GLOBAL, THREAD_LOCAL = 0, 1
 
 
 class Caller:
@@ -226,11 +227,13 @@ def test_a_caller_captures_a_run_in_a_graph_of_its_own(caller: Caller, flags: in
     caller.api.destroy(handle)
 
 
-def test_weights_go_up_beside_a_capture_of_the_caller(caller: Caller) -> None:
-    """The null stream would spoil it if the stream that captures waits for it."""
+@pytest.mark.parametrize("mode", [GLOBAL, THREAD_LOCAL])
+def test_weights_go_up_beside_a_capture_of_the_caller(caller: Caller, mode: int) -> None:
+    """The null stream would spoil it if the stream that captures waits for it, and an allocation one for all threads,
+    as PyTorch's are."""
     hip, stream, graph = caller.hip, caller.stream(BLOCKING), ctypes.c_void_p()
     made: list[Any] = []
-    hip.hipStreamBeginCapture(stream, THREAD_LOCAL)
+    hip.hipStreamBeginCapture(stream, mode)
     thread = threading.Thread(target=lambda: made.append(caller.create()))
     thread.start()
     thread.join()

@@ -316,6 +316,27 @@ TEST_F(Cuda, ValuesOfAnotherGpuAndOfTheHostAreRefused) {
   EXPECT_EQ(cuda.alive(), 0);
 }
 
+TEST_F(Cuda, PinnedMemoryOfTheHostMayBeTheGpus) {
+  cuda.enter(0);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  {
+    ValuesOnCuda values(cuda, 3);
+    void* pinned = nullptr;
+    cuda.call("cuMemHostAlloc", &pinned, size_t{64}, 0U);
+    for (const size_t offset : {0, 1}) {
+      float* x = static_cast<float*>(pinned) + offset;
+      for (size_t i = 0; i < values.count(); ++i) x[i] = static_cast<float>(i % 17) - 8;
+      values.inputs[0].data = x;
+      ASSERT_EQ(values.run(model, instance), ONNXC_OK) << model->last_error(instance);
+      EXPECT_EQ(values.result(), values.expected) << offset;
+    }
+    cuda.call("cuMemFreeHost", pinned);
+  }
+  destroy();
+  cuda.leave(0);
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
 TEST_F(Cuda, AStreamOfAnotherGpuIsRefused) {
   cuda.set("CUDA_STAND_IN_DEVICES", "2");
   ASSERT_EQ(create(0, 1), ONNXC_OK) << error;
@@ -338,6 +359,17 @@ TEST_F(Cuda, RunsOnEachCardThatTheCodeIsFor) {
     cuda.set("CUDA_STAND_IN_CAPABILITY", capability);
     ASSERT_EQ(create(), ONNXC_OK) << capability << ": " << error;
     expect_right(3);
+    destroy();
+  }
+}
+
+// More than 48 KiB, which a kernel has only if the driver was asked before.
+TEST_F(Cuda, AKernelGetsTheSharedMemoryOfItsLaunch) {
+  for (const uint32_t flags : {uint32_t{0}, uint32_t{ONNXC_GPU_GRAPH}}) {
+    ASSERT_EQ(create(flags), ONNXC_OK) << error;
+    cuda.take_launches();
+    expect_right(300);
+    EXPECT_EQ(cuda.take_launches(), "multiply 5 256 0\nadd 5 256 65536\n");
     destroy();
   }
 }

@@ -40,13 +40,14 @@ const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},
                                      {BufferKind::temporary, 0, 0, 1, 0}};
 alignas(64) const float weights[] = {1, 2, 3, 4};
 
-void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result) {
+void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result,
+                uint32_t dynamic_shared_bytes) {
   FakeArguments arguments = {};
   arguments.points = frame.symbols[0] * 4;
   arguments.left = static_cast<float*>(frame.buffers[left]);
   arguments.right = static_cast<float*>(frame.buffers[right]);
   arguments.result = static_cast<float*>(frame.buffers[result]);
-  launch_points(frame, kernel, 256, 256, arguments);
+  launch_points(frame, kernel, 256, 256, arguments, dynamic_shared_bytes);
 }
 int64_t place(const int64_t* symbols, PlacedAxis* axes) {
   axes[0] = {symbols[0], 1, 4, 0};
@@ -57,9 +58,9 @@ const StepOutput multiply_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TE
 const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place}};
 const StepDescription device_steps[] = {
     on_gpu({"loops multiply", "mul", "Mul", {}, nullptr, nullptr, 1, multiply_outputs},
-           [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }),
+           [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer, 0); }),
     on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
-           [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
+           [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer, 64 * 1024); })};
 const char* const kernels[] = {"multiply", "add"};
 DeviceProgram planned_for(const char* architecture, int32_t compute_units, const char* code) {
   return {

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 from tests.onnxc_commands import REPOSITORY
-from tools.gpu_check import bundle, check, jobs, manifest, results
+from tools.gpu_check import bundle, check, jobs, manifest, results, times
+from tools.gpu_check.devices import Cpu, Device, Function
 from tools.gpu_check.manifest import TESTS
+from tools.gpu_check.networks.table import DRY, NETWORKS
 from tools.gpu_check.results import FAILED, WRONG
+from tools.gpu_check.target import TARGETS
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -44,6 +47,13 @@ def whole(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def end_the_process(model: Path) -> None:
+    """Makes a model whose process ends, as after a fault of a driver's."""
+    source = "#include <cstdlib>\n__attribute__((constructor)) void load() { abort(); }\n"
+    command = ["clang++-19", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(model)]
+    subprocess.run(command, input=source, text=True, check=True)
+
+
 def changed(made: Path, folder: Path, change: Callable[[Path], object]) -> Path:
     """A bundle whose test models are changed in their folder."""
     shutil.copytree(made, folder / "bundle")
@@ -63,12 +73,34 @@ def test_every_job_has_a_result(made: Path, whole: Path) -> None:
     assert {(job.part, job.name, job.kind) for job in planned} <= done
     assert not [each for each in found if each.status in (WRONG, FAILED)]
     ways = {each.what for each in found if each.part == jobs.CORRECTNESS}
-    assert ways == {"plain", "poisoned", "graph", "stream", "capture"}
+    assert ways == {"plain", "poisoned", "graph", "stream", "capture", "host", "unaligned"}
+
+
+def once(device: Device, function: Function) -> times.Timing:
+    """In place of a measurement, whose repeats would take minutes on a CPU."""
+    function()
+    return times.Timing(1, 1, 0, 1, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, row in NETWORKS.items() if row.part == DRY])
+def test_each_architecture_gives_what_pytorch_gives(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From its export with weights that repeat to the calls that are timed, on its smallest volume."""
+    words = ["--for", "cpu", "--models", "", "--networks", name, "--kinds", "ieee", "-o", str(tmp_path / "bundle")]
+    assert bundle.main(words) == 0
+    with tarfile.open(tmp_path / "bundle" / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    monkeypatch.setattr(times, "measure", once)
+    network = manifest.read(tmp_path / "bundle").network(name)
+    timed = times.Timed("networks", network, "ieee", tmp_path / name, TARGETS["cpu"], Cpu())
+    found = {each.what: each for each in times.check(timed)}
+    assert found["result"].status == results.RIGHT, found["result"].text
+    assert len(found) == 7
 
 
 def test_table_has_each_part(whole: Path) -> None:
     text = (whole / "table.md").read_text()
-    assert "| ieee | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 | 2 of 2 |" in text
+    assert f"| ieee {7 * '| 2 of 2 '}|" in text
     assert "| float16 | 2 of 2 |" in text
     for part in ("| tiny | ieee | ", "labels as in float32", "| first load |", "| memcheck | left out"):
         assert part in text
@@ -81,13 +113,18 @@ def test_a_wrong_value_gives_4_and_a_broken_model_does_not_hide_the_others(made:
         values.flat[7] += 0.1
         np.save(output, values)
         (folder / "one_hot_routing" / "float16.so").write_bytes(b"no model")
+        end_the_process(folder / "one_hot_routing" / "bfloat16.so")
 
     broken = changed(made, tmp_path, change)
     assert check.main(["--bundle", str(broken), "--out", str(tmp_path / "out"), "--part", "correctness"]) == 4
     found = results.read(tmp_path / "out")
     assert {each.name for each in found if each.status == WRONG} == {"transformer_layer"}
-    assert {(each.name, each.kind) for each in found if each.status == FAILED} == {("one_hot_routing", "float16")}
-    assert "one_hot_routing" in {each.name for each in found if each.status == results.RIGHT}
+    failed = {each.kind: each.text for each in found if each.status == FAILED}
+    assert failed.keys() == {"float16", "bfloat16"}
+    assert failed["float16"].startswith("CompileError: ")
+    assert failed["bfloat16"].startswith("the process ended with code -6: ")
+    right = {each.kind for each in found if each.status == results.RIGHT and each.name == "one_hot_routing"}
+    assert right == {"ieee"}
     assert check.main(["--out", str(tmp_path / "out"), "--table"]) == 4
 
 
@@ -143,6 +180,11 @@ def test_a_machine_without_a_gpu_is_told(made: Path, tmp_path: Path, capsys: pyt
 def test_a_folder_that_is_not_a_bundle_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["--bundle", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
     assert f"error: {tmp_path} is not a bundle" in capsys.readouterr().err
+
+
+def test_a_part_without_jobs_is_told(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(["--bundle", str(made), "--out", str(tmp_path), "--part", "layers"]) == 1
+    assert f"error: {made} has nothing to check in this part" in capsys.readouterr().err
 
 
 def test_a_bundle_that_is_too_large_is_refused(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,6 @@
 // HIP's calls about streams, events and graphs.
+#include <utility>
+
 #include "gfx942sim/hip/api_call.h"
 
 using namespace gfx942sim;
@@ -31,6 +33,13 @@ hipError_t hipStreamQuery(hipStream_t stream) {
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned int) {
   return call("hipStreamWaitEvent",
               [&](SimulatedDevice& device) { device.streams.wait_for_event(stream, current_device, event); });
+}
+
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  return call("hipThreadExchangeStreamCaptureMode", [&](SimulatedDevice&) {
+    *mode = static_cast<hipStreamCaptureMode>(
+        std::exchange(gpu_streams::threads_capture_mode, static_cast<gpu_streams::CaptureMode>(*mode)));
+  });
 }
 
 hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {

@@ -99,7 +99,9 @@ std::optional<LineSizes> LineSpecBase::known_sizes() const {
 }
 
 KernelFigures LineSpecBase::figures_of(const std::optional<GpuEstimate>& estimate) const {
-  constexpr int64_t planned_waves = 3;  // lines are held in registers
+  // Lines are held in registers, of which three wavefronts have enough: of whole blocks.
+  const int64_t of_block = kernels::block_waves(planned_.gpu),
+                planned_waves = std::max(3 / of_block, int64_t{1}) * of_block;
   KernelFigures figures{plan().lds_bytes(planned_.gpu), planned_waves};
   if (estimate) figures.expected = Expected{estimate->microseconds, onnxc::describe(estimate->bound)};
   return figures;

@@ -1,0 +1,90 @@
+#include "toolchain/native_gpu.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "machine/gpu_machines.h"
+#include "support/diagnostics.h"
+
+namespace onnxc {
+namespace {
+
+// A driver's library, which stays open.
+class Library {
+ public:
+  Library(const char* variable, std::initializer_list<const char*> names) {
+    if (const char* chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') {
+      handle_ = dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
+      return;
+    }
+    for (const char* name : names)
+      if (handle_ == nullptr) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+
+  // Whether the function is there and gives 0, as both drivers do.
+  template <class... Arguments>
+  bool call(const char* name, Arguments... arguments) const {
+    auto* const function = handle_ != nullptr ? reinterpret_cast<int (*)(Arguments...)>(dlsym(handle_, name)) : nullptr;
+    return function != nullptr && function(arguments...) == 0;
+  }
+
+ private:
+  void* handle_ = nullptr;
+};
+
+struct Found {
+  std::string name;  // for people
+  const machine::GpuMachine* row;
+};
+
+std::optional<Found> nvidias() {
+  const Library cuda("ONNXC_CUDA_LIBRARY", {"libcuda.so.1"});
+  int device = 0, units = 0, major = 0, minor = 0;
+  // Numbers of CUdevice_attribute.
+  const bool is_there = cuda.call("cuInit", 0u) && cuda.call("cuDeviceGet", &device, 0) &&
+                        cuda.call("cuDeviceGetAttribute", &units, 16, device) &&
+                        cuda.call("cuDeviceGetAttribute", &major, 75, device) &&
+                        cuda.call("cuDeviceGetAttribute", &minor, 76, device);
+  if (!is_there) return std::nullopt;
+  return Found{fmt::format("NVIDIA's of compute capability {}.{}", major, minor),
+               machine::nearest_nvidia(10 * major + minor, units)};
+}
+
+std::optional<Found> amds() {
+  const Library hip("ONNXC_HIP_LIBRARY",
+                    {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"});
+  int units = 0;
+  std::array<char, 4096> properties{};
+  constexpr int multiprocessors = 63;  // of hipDeviceAttribute_t
+  const bool is_there = hip.call("hipDeviceGetAttribute", &units, multiprocessors, 0) &&
+                        (hip.call("hipGetDevicePropertiesR0600", static_cast<void*>(properties.data()), 0) ||
+                         hip.call("hipGetDeviceProperties", static_cast<void*>(properties.data()), 0));
+  if (!is_there) return std::nullopt;
+  // The architecture's name is the only text after the device's own that begins so.
+  for (size_t i = 256; i + 64 < properties.size(); i += 4) {
+    if (std::memcmp(&properties[i], "gfx", 3) != 0) continue;
+    const std::string name(&properties[i], strnlen(&properties[i], 63));
+    return Found{name, machine::nearest_amd(std::string_view(name).substr(0, name.find(':')), units)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const machine::GpuMachine& native_gpu() {
+  std::optional<Found> found = nvidias();
+  if (!found) found = amds();
+  user_check(found.has_value(),
+             "--gpu-arch native: neither NVIDIA's driver (libcuda.so.1) nor AMD's library (libamdhip64) finds a GPU; "
+             "name one, such as --gpu-arch sm_80");
+  user_check(found->row != nullptr, "--gpu-arch native: the GPU is {}, which onnxc does not compile for", found->name);
+  return *found->row;
+}
+
+}  // namespace onnxc

@@ -173,15 +173,12 @@ void multiply_tiles(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&su
 
 void load_matrices(const void* row, uint32_t (&words)[4]) {
   if (reinterpret_cast<uintptr_t>(row) % 16 != 0) fail("ldmatrix of a row that is not aligned to 16 bytes");
-  uint32_t address[2];
-  std::memcpy(address, &row, sizeof address);
-  const Exchanged& lanes = exchange("ldmatrix", address, 2);
+  // Before the others come: what another warp stores meanwhile needs a barrier to be seen.
+  uint32_t own[4];
+  std::memcpy(own, row, sizeof own);
+  const Exchanged& lanes = exchange("ldmatrix", own, 4);
   const uint32_t lane = thread_index() % warp_lanes;
-  for (uint32_t matrix = 0; matrix < 4; ++matrix) {
-    const uint32_t* other = nullptr;
-    std::memcpy(&other, lanes.words[8 * matrix + lane / 4], sizeof other);
-    words[matrix] = other[lane % 4];
-  }
+  for (uint32_t matrix = 0; matrix < 4; ++matrix) words[matrix] = lanes.words[8 * matrix + lane / 4][lane % 4];
 }
 
 }  // namespace onnxc::host_blocks

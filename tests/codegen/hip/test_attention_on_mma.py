@@ -1,6 +1,7 @@
 """Attention in one kernel on NVIDIA's matrix unit against PyTorch in float64: the source of the kernels runs on the
 host (tools/host_blocks). Cases as on the simulator (test_attention.py), around the edges of a warp's tiles."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -179,10 +180,11 @@ def test_faults_show(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     changed = tmp_path / "headers" / header
     changed.parent.mkdir(parents=True)
     changed.write_text(text.replace(before, after))
-    case = Sizes(2, 3, 45, 77, 16, 20, ((45, 77),))
+    # Every thread brings operands, and warps without queries run ahead if nothing holds them.
+    case = Sizes(1, 2, 45, 77, 64, 52, ((45, 77),))
     with pytest.raises((AssertionError, onnxc_commands.CommandFailure)) as found:
         check([case], FLOAT16, tmp_path, monkeypatch, sanitize=True, order="backward", headers=tmp_path / "headers")
-    assert "largest difference" in str(found.value) or "AddressSanitizer" in str(found.value)
+    assert re.search("largest difference|NaN or an infinity on one side|AddressSanitizer", str(found.value))
 
 
 def test_float32_stays_three_kernels(tmp_path: Path) -> None:

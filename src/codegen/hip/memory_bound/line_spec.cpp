@@ -99,7 +99,7 @@ std::optional<LineSizes> LineSpecBase::known_sizes() const {
 }
 
 KernelFigures LineSpecBase::figures_of(const std::optional<GpuEstimate>& estimate) const {
-  // Lines are held in registers, of which three wavefronts have enough: of whole blocks.
+  // Lines are held in registers, which suffice for three wavefronts. A unit holds whole blocks.
   const int64_t of_block = kernels::block_waves(planned_.gpu),
                 planned_waves = std::max(3 / of_block, int64_t{1}) * of_block;
   KernelFigures figures{plan().lds_bytes(planned_.gpu), planned_waves};

@@ -14,7 +14,8 @@ install(FILES runtime/base/model.h runtime/base/step.h runtime/base/error_text.h
         DESTINATION share/onnxc/include/base)
 install(FILES runtime/strings/string_functions.h DESTINATION share/onnxc/include/strings)
 install(FILES runtime/gpu/backend.h runtime/gpu/program.h DESTINATION share/onnxc/include/gpu)
-install(FILES src/machine/gpu_machine.h src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
+install(FILES src/machine/gpu_machine.h src/machine/gpu_row.h src/machine/amd_machines.h src/machine/nvidia_machines.h
+              src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
 install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")
 
 # A wheel says what it is made of (PEP 770).

@@ -66,3 +66,18 @@ def expect(actual: Array, expected: Array, tolerance: float | None = None) -> No
     tolerance = TOLERANCES[expected.dtype] if tolerance is None else tolerance
     difference = compare.elementwise_mismatch(actual, expected, tolerance, tolerance / 10)
     assert difference is None, difference
+
+
+def read_in_blocks(name: str, channels: int, rank: int, dtype: Any) -> tuple[onnx.NodeProto, Array]:
+    """A convolution of several taps that gives what it reads, and its weights."""
+    middle = np.zeros((channels, channels, 3, *[1] * (rank - 1)), dtype)
+    middle[np.arange(channels), np.arange(channels), 1] = 1
+    pads = ([1] + [0] * (rank - 1)) * 2
+    return helper.make_node("Conv", [name, "middle"], ["y"], pads=pads), middle
+
+
+def before_reader(launches: list[str], count: int) -> list[str]:
+    """The kernels before the one of read_in_blocks, which may take two."""
+    kernels = [kernel for kernel in launches if kernel != "nest"]
+    assert kernels[count:] in (["kernel"], ["kernel", "second"]), launches
+    return kernels[:count]

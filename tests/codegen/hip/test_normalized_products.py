@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper
 
 from models.tensor_files import Array
 from tests import onnxc_commands
-from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, expect, model
+from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Compiled, before_reader, expect, model, read_in_blocks
 from tests.codegen.hip.test_lines import group_normalized, parameters
 from tests.ops.case import random
 from tests.ops.network import convolution_reference
@@ -101,21 +100,6 @@ PROBLEMS = {
     )
     for name, problem in problems.items()
 }
-
-
-def read_in_blocks(name: str, channels: int, rank: int, dtype: Any) -> tuple[onnx.NodeProto, Array]:
-    """A convolution of several taps that gives what it reads, and its weights."""
-    middle = np.zeros((channels, channels, 3, *[1] * (rank - 1)), dtype)
-    middle[np.arange(channels), np.arange(channels), 1] = 1
-    pads = ([1] + [0] * (rank - 1)) * 2
-    return helper.make_node("Conv", [name, "middle"], ["y"], pads=pads), middle
-
-
-def before_reader(launches: list[str], count: int) -> list[str]:
-    """The kernels before the one of read_in_blocks, which may take two."""
-    kernels = [kernel for kernel in launches if kernel != "nest"]
-    assert kernels[count:] in (["kernel"], ["kernel", "second"]), launches
-    return kernels[:count]
 
 
 def compiled_problem(

@@ -3,6 +3,7 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.codegen.hip.gpu_model import read_in_blocks
 from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
@@ -46,11 +47,19 @@ def network() -> Network:
     signs[:, :, 64:] = -1
     signs *= random.choice([-1, 1], 16).reshape(16, 1, 1)
     scale, shift = random.integers(1, 5, 16).astype(np.float32), random.integers(-9, 10, 16).astype(np.float32)
-    constants = {"w": np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1), "scale": scale, "shift": shift}
+    # Normalised rows gain nothing from the product before them: a convolution reads blocks.
+    reader, middle = read_in_blocks("n", 16, 2, np.float32)
+    constants = {
+        "middle": middle,
+        "w": np.eye(16, dtype=np.float32).reshape(16, 16, 1, 1),
+        "scale": scale,
+        "shift": shift,
+    }
     graph = helper.make_graph(
         [
             helper.make_node("Conv", ["x", "w"], ["c"]),
-            helper.make_node("GroupNormalization", ["c", "scale", "shift"], ["y"], epsilon=0.0, num_groups=1),
+            helper.make_node("GroupNormalization", ["c", "scale", "shift"], ["n"], epsilon=0.0, num_groups=1),
+            reader,
         ],
         "folds",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, signs.shape)],

@@ -5,6 +5,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from models.tensor_files import Array
+from tests.codegen.hip.gpu_model import read_in_blocks
 from tests.kernels.hip.mutations.broken_kernels import (
     WRONG_RESULT,
     Change,
@@ -97,8 +98,12 @@ def network() -> Network:
             helper.make_node(
                 "InstanceNormalization", [f"q{name}", f"scale{name}", f"shift{name}"], [f"n{name}"], epsilon=0.0
             ),
-            helper.make_node("Add", [f"n{name}", name], [f"y{name}"]),
+            helper.make_node("Add", [f"n{name}", name], [f"s{name}"]),
         ]
+        # Normalised rows gain nothing from the product before them: a convolution reads blocks.
+        reader, constants[f"middle{name}"] = read_in_blocks(f"s{name}", channels, 3, np.float32)
+        reader.input[1], reader.output[0] = f"middle{name}", f"y{name}"
+        nodes.append(reader)
         columns = (slice(None), *[None] * 3)
         normal = -signs.reshape(1, channels, *size) * scale[columns] + shift[columns] + inputs[name]
         expected[f"y{name}"] = normal.astype(np.float32)

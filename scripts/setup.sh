@@ -7,7 +7,7 @@
 #   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
 #   scripts/setup.sh browser as for build, and a browser (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
-#   scripts/setup.sh ray     as for test, and Ray and mmasim in that environment (make test-all)
+#   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
 #   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m lab.iree_comparison)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #

@@ -10,6 +10,12 @@ set(ONNXC_STANDARD_HEADERS
 set(ONNXC_IR_HEADERS ${CMAKE_SOURCE_DIR}/src/ir/graph.h ${CMAKE_SOURCE_DIR}/src/ir/program/program.h)
 set(ONNXC_TEST_HEADERS <gmock/gmock.h> <gtest/gtest.h>)
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # CMake names the header beside the result too, by a path that ccache does not make relative: no second checkout would
+  # hit.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+endif()
+
 # onnxc_precompile(TARGET HEADER...): the target's units begin with these headers; others may use the result with
 # target_precompile_headers(OTHER REUSE_FROM TARGET) if their options are the same and they need the whole target anyway.
 #

@@ -112,7 +112,7 @@ class Api(ctypes.Structure):
         ("captured_graphs", CFUNCTYPE(c_int64, Instance)),
         ("volume_output_dims", CFUNCTYPE(c_int32, Instance, c_void_p, POINTER(POINTER(c_int64)))),
         ("run_volume", CFUNCTYPE(c_int32, Instance, c_void_p, c_void_p)),
-        ("cpu_level", CFUNCTYPE(c_char_p)),
+        ("cpu_march", CFUNCTYPE(c_char_p)),
         ("instance_step_source", CFUNCTYPE(c_int32, Instance, c_int32, c_void_p)),
         ("instance_step_bytes", CFUNCTYPE(c_int64, Instance, c_int32)),
         ("instance_step_traffic", CFUNCTYPE(c_double, Instance, c_int32)),

@@ -184,7 +184,7 @@ onnxc_status run_volume(onnxc_instance* instance, const onnxc_volume* volume, on
   return instance != nullptr ? VolumeRun::run(*from(instance), volume, result) : ONNXC_INVALID_ARGUMENT;
 }
 
-const char* cpu_level() {
+const char* cpu_march() {
   ErrorText error;
   const CpuProgram* const program = choose_cpu_program(error);
   return program != nullptr ? program->march : nullptr;
@@ -232,7 +232,7 @@ onnxc_api make_table() {
       .captured_graphs = captured_graphs,
       .volume_output_dims = volume_output_dims,
       .run_volume = run_volume,
-      .cpu_level = cpu_level,
+      .cpu_march = cpu_march,
       .instance_step_source = instance_step_source,
       .instance_step_bytes = instance_step_bytes,
       .instance_step_traffic = instance_step_traffic,

@@ -340,7 +340,7 @@ typedef struct onnxc_api {
 
   /* The CPU in `target` whose code an instance made now would run: the last whose features this machine has, or with
    * several the one that the environment variable ONNXC_MARCH names. "x86-64-v4"; null if there is none. */
-  const char* (*cpu_level)(void);
+  const char* (*cpu_march)(void);
 
   /* For the steps that a run of this instance executes: the sources of their nodes, and the bytes of working memory
    * that hold tensors during one, for the dims bound last (0 on a GPU). */

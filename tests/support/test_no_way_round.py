@@ -1,4 +1,5 @@
-"""The compiler reaches files, processes and tensor data only through the places that check: nothing goes round them."""
+"""The compiler reaches files, processes, tensor data and specs only through the places that check: nothing goes round
+them."""
 
 import re
 from pathlib import Path
@@ -37,6 +38,12 @@ RULES: dict[str, tuple[str, tuple[str, ...], str]] = {
             "command/",
         ),
         "passes/lowering/target.h",
+    ),
+    # A fusion names the kernels that it joins, and gets their specs.
+    "specs": (
+        r"\bdynamic_(?:pointer_)?cast<",
+        ("codegen/call/typed_call.h", "frontend/file/external_data.cpp"),
+        "codegen/call/typed_call.h",
     ),
     "escapes for C": (r"\\\\%03o|\\\\\{:03o\}|std::quoted", ("support/text.cpp",), "support/text.h"),
 }

@@ -78,10 +78,10 @@ def test_each_cpu_gives_the_same_results(tmp_path: Path, monkeypatch: pytest.Mon
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v4,x86-64-v3")
     found = information(shared_object)
     assert found["target"] == "cpu x86-64-v3, cpu x86-64-v4"
-    assert found["level_here"] == ("x86-64-v4" if HAS_AVX512 else "x86-64-v3")
+    assert found["march_here"] == ("x86-64-v4" if HAS_AVX512 else "x86-64-v3")
     for march in ["x86-64-v3", "x86-64-v4"] if HAS_AVX512 else ["x86-64-v3"]:
         monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "ONNXC_MARCH", march)
-        assert information(shared_object)["level_here"] == march
+        assert information(shared_object)["march_here"] == march
         alone = onnxc_commands.compile_model(model, tmp_path / "alone.so", "--march", march)
         for dims in ((1, 3, 9, 10, 33), (2, 3, 17, 5, 8)):
             x = np.random.default_rng(7).standard_normal(dims).astype(np.float32)

@@ -59,6 +59,13 @@ def is_half_of_complex(node: onnx.NodeProto, inputs: Inputs) -> bool:
     return is_set(node, "onesided") and not is_set(node, "inverse") and inputs[0].shape[-1:] == (2,)
 
 
+def varies_too_little(node: onnx.NodeProto, inputs: Inputs) -> bool:
+    """The elements of a channel, beside their mean."""
+    x = wide(inputs[0])
+    axes = tuple(range(2, x.ndim))
+    return x.size > 0 and bool((x.var(axis=axes) < 1e-4 * x.mean(axis=axes) ** 2).any())
+
+
 # ----------------------------------------------------------------------------------------- what ONNX does not determine
 
 
@@ -224,6 +231,8 @@ RULES = [
     Rule("a list of no axes, which onnxruntime takes for no list", ["Squeeze"],
          lambda node, inputs: len(inputs) > 1 and inputs[1].size == 0),
     Rule("a rank that ONNX does not allow, and onnxruntime does", list(RANKS), has_other_rank),
+    Rule("numbers that are nearly equal: onnxruntime subtracts their scaled mean from the scaled bias",
+         ["InstanceNormalization"], varies_too_little),
     Rule("scales of another number than channels, which onnxruntime does not compare",
          ["GroupNormalization", "InstanceNormalization"],
          lambda node, inputs: any(each.shape != inputs[0].shape[1:2] for each in inputs[1:])),

@@ -48,9 +48,9 @@ std::string to_text(const char* role, const onnxc_value_info& value) {
   return fmt::format("  {:<7} {:<24} {} [{}]\n", role, printable(value.name), info(dtype_of(value)).name, dims);
 }
 
-// Null if the machine runs none of its levels, or the model is older than the question.
-const char* level_here(const onnxc_api& api) {
-  return api.table_size > offsetof(onnxc_api, cpu_level) ? api.cpu_level() : nullptr;
+// Null if the machine runs no CPU code of the model, or the model is older than the question.
+const char* march_here(const onnxc_api& api) {
+  return api.table_size > offsetof(onnxc_api, cpu_march) ? api.cpu_march() : nullptr;
 }
 
 void print_json(const ModelLibrary& library, const RunOptions& options) {
@@ -66,7 +66,7 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
                {"inputs", inputs},
                {"outputs", outputs},
                {"target", api.target},
-               {"level_here", level_here(api) != nullptr ? Json(level_here(api)) : Json()},
+               {"march_here", march_here(api) != nullptr ? Json(march_here(api)) : Json()},
                {"onnxc_version", api.onnxc_version},
                {"abi_version", api.abi_version},
                {"weights_bytes", api.weights_bytes},
@@ -95,7 +95,7 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
   const LibraryNeeds needs = needs_of(library.path());
   fmt::print("  needs: glibc {} or newer ({}), a CPU of its target\n", needs.glibc.empty() ? "2.2.5" : needs.glibc,
              printable(fmt::format("{}", fmt::join(needs.libraries, ", "))));
-  if (level_here(api) != nullptr) fmt::print("  runs here: the code for {}\n", printable(level_here(api)));
+  if (march_here(api) != nullptr) fmt::print("  runs here: the code for {}\n", printable(march_here(api)));
   Json information = Json::parse(api.information, nullptr, false);
   if (!information.is_object()) return;
   for (const auto& [key, value] : information.items())

@@ -53,6 +53,20 @@ class LoadedModel {
   const onnxc_api* api_;
 };
 
+// Makes an instance on a GPU; if that fails, `error` gets the text.
+inline onnxc_status create_on_device(const LoadedModel& model, onnxc_instance*& instance, std::string& error,
+                                     uint32_t flags = 0, int device_index = 0) {
+  onnxc_options options = {};
+  options.struct_size = sizeof options;
+  options.flags = flags;
+  options.device = ONNXC_GPU;
+  options.device_index = device_index;
+  char text[ONNXC_ERROR_SIZE] = "";
+  const onnxc_status status = model->create(&options, &instance, text, sizeof text);
+  error = text;
+  return status;
+}
+
 // Values for one run of the fake model, all elements small integers.
 struct FakeRun {
   explicit FakeRun(int64_t n) : x_dims{n, 4}, x(size(n * 4)), k{10, 20, 30, 40}, y(size(n * 4), -1), z(size(n), -1) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "runtime/gpu/cuda_stand_in.h"
+#include "runtime/gpu/device_model_test.h"
 #include "runtime/gpu/fake_hip_library.h"
 #include "runtime/levels_run.h"
 #include "runtime/volume/scan_volume.h"
@@ -20,55 +21,13 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-onnxc_run_options in_stream(void* stream, uint32_t flags = 0) {
-  onnxc_run_options options = {};
-  options.struct_size = sizeof options;
-  options.stream = stream;
-  options.flags = flags;
-  return options;
-}
-
-class Cuda : public ::testing::Test {
+class Cuda : public DeviceModelTest<CudaStandIn> {
  protected:
-  onnxc_status create(uint32_t flags = 0, int device_index = 0) {
-    return create_on_device(model, instance, error, flags, device_index);
-  }
-
-  // All values in memory of the host.
-  onnxc_status run(int64_t rows, const onnxc_run_options* options = nullptr) {
-    const int64_t x_dims[] = {rows, 4}, k_dims[] = {4};
-    const auto size = static_cast<size_t>(rows) * 4;
-    std::vector<float> x(size), k = {10, 20, 30, 40};
-    y.assign(size, -1);
-    expected.clear();
-    for (size_t i = 0; i < size; ++i) {
-      x[i] = static_cast<float>(i % 17) - 8;
-      expected.push_back(x[i] * static_cast<float>(i % 4 + 1) + k[i % 4]);
-    }
-    const onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
-    const onnxc_value output = FakeRun::value(0, nullptr, y);
-    const onnxc_status status = model->run(instance, inputs, 2, &output, 1, options);
-    error = model->last_error(instance);
-    return status;
-  }
-
-  void expect_right(int64_t rows, const onnxc_run_options* options = nullptr) {
-    ASSERT_EQ(run(rows, options), ONNXC_OK) << error;
-    EXPECT_EQ(y, expected) << rows << " rows";
-  }
+  Cuda() : DeviceModelTest("fake_device_model_nvidia.so") {}
 
   int expect_failures_to_be_told(uint32_t flags);
 
-  void destroy() {
-    model->destroy(instance);
-    instance = nullptr;
-  }
-
-  CudaStandIn cuda;
-  LoadedModel model{"fake_device_model_nvidia.so"};
-  onnxc_instance* instance = nullptr;
-  std::string error;
-  std::vector<float> y, expected;
+  CudaStandIn& cuda = library;
 };
 
 // Values of the model on the GPU that is current, `offset` floats after an aligned address.
@@ -80,13 +39,10 @@ struct ValuesOnCuda {
         k(cuda, 4 + offset),
         y(cuda, count() + offset),
         x_dims{rows, 4} {
-    std::vector<float> x_values, k_values = {10, 20, 30, 40};
-    for (size_t i = 0; i < count(); ++i) {
-      x_values.push_back(static_cast<float>(i % 17) - 8);
-      expected.push_back(x_values[i] * static_cast<float>(i % 4 + 1) + k_values[i % 4]);
-    }
-    x.write(x_values, offset);
-    k.write(k_values, offset);
+    const DeviceModelValues values(rows);
+    expected = values.expected;
+    x.write(values.x, offset);
+    k.write(values.k, offset);
     inputs[0] = value(2, x_dims, x);
     inputs[1] = value(1, k_dims, k);
     output = value(0, nullptr, y);
@@ -325,7 +281,7 @@ TEST_F(Cuda, PinnedMemoryOfTheHostMayBeTheGpus) {
     cuda.call("cuMemHostAlloc", &pinned, size_t{64}, 0U);
     for (const size_t offset : {0, 1}) {
       float* x = static_cast<float*>(pinned) + offset;
-      for (size_t i = 0; i < values.count(); ++i) x[i] = static_cast<float>(i % 17) - 8;
+      std::ranges::copy(DeviceModelValues(values.rows).x, x);
       values.inputs[0].data = x;
       ASSERT_EQ(values.run(model, instance), ONNXC_OK) << model->last_error(instance);
       EXPECT_EQ(values.result(), values.expected) << offset;

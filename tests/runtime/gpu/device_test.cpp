@@ -3,59 +3,21 @@
 
 #include <map>
 
+#include "runtime/gpu/device_model_test.h"
 #include "runtime/gpu/fake_hip_library.h"
 #include "runtime/levels_run.h"
 
 namespace onnxc {
 namespace {
 
-class Device : public ::testing::Test {
+class Device : public DeviceModelTest<FakeHip> {
  protected:
-  onnxc_status create(uint32_t flags = 0, int device_index = 0) {
-    return create_on_device(model, instance, error, flags, device_index);
-  }
-
-  onnxc_status run(int64_t rows, const onnxc_run_options* options = nullptr, float first = -8) {
-    std::vector<float> memory(static_cast<size_t>(rows) * 4);
-    return run_in(memory, ONNXC_CPU, rows, options, first);
-  }
-
-  // x lies in `x`, and that on the device or not.
-  onnxc_status run_in(std::vector<float>& x, int32_t x_device, int64_t rows, const onnxc_run_options* options = nullptr,
-                      float first = -8) {
-    const int64_t x_dims[] = {rows, 4}, k_dims[] = {4};
-    std::vector<float> k = {10, 20, 30, 40};
-    const auto size = static_cast<size_t>(rows) * 4;
-    y.assign(size, -1);
-    for (size_t i = 0; i < size; ++i) x[i] = static_cast<float>(i % 17) + first;
-    expected.clear();
-    for (size_t i = 0; i < size; ++i) expected.push_back(x[i] * static_cast<float>(i % 4 + 1) + k[i % 4]);
-    onnxc_value inputs[] = {FakeRun::value(2, x_dims, x), FakeRun::value(1, k_dims, k)};
-    inputs[0].device = x_device;
-    const onnxc_value output = FakeRun::value(0, nullptr, y);
-    const onnxc_status status = model->run(instance, inputs, 2, &output, 1, options);
-    error = model->last_error(instance);
-    return status;
-  }
-
-  void expect_right(int64_t rows, float first = -8) {
-    ASSERT_EQ(run(rows, nullptr, first), ONNXC_OK) << error;
-    EXPECT_EQ(y, expected) << rows << " rows";
-  }
+  Device() : DeviceModelTest("fake_device_model.so") {}
 
   // Each call of create and of two runs of other sizes fails once: it is named, and everything given back.
   int expect_failures_to_be_told(uint32_t flags);
 
-  void destroy() {
-    model->destroy(instance);
-    instance = nullptr;
-  }
-
-  FakeHip hip;
-  LoadedModel model{"fake_device_model.so"};
-  onnxc_instance* instance = nullptr;
-  std::string error;
-  std::vector<float> y, expected;
+  FakeHip& hip = library;
 };
 
 TEST_F(Device, RunsWithDimsThatChangeAndGivesEverythingBack) {
@@ -118,12 +80,12 @@ TEST_F(Device, ReplaysAGraphWhileDimsAndPointersStay) {
   ASSERT_EQ(create(ONNXC_HIP_GRAPH), ONNXC_OK) << error;
   EXPECT_EQ(model->captured_graphs(instance), 0);
   for (float first : {-8.0F, 3.0F, 5.0F}) {
-    expect_right(64, first);
+    expect_right(64, nullptr, first);
     EXPECT_EQ(model->captured_graphs(instance), 1);
   }
   expect_right(7);
   EXPECT_EQ(model->captured_graphs(instance), 2);
-  expect_right(64, 9);  // the graph of before
+  expect_right(64, nullptr, 9);  // the graph of before
   EXPECT_EQ(model->captured_graphs(instance), 2);
   std::vector<float> other(64 * 4), another(64 * 4);
   for (auto* x : {&other, &another, &other, &another}) {
@@ -267,14 +229,6 @@ TEST_F(Device, SharesCodeAndWeightsAmongInstances) {
   destroy();
   model->destroy(first);
   EXPECT_EQ(hip.alive(), 0);
-}
-
-onnxc_run_options in_stream(void* stream, uint32_t flags = 0) {
-  onnxc_run_options options = {};
-  options.struct_size = sizeof options;
-  options.stream = stream;
-  options.flags = flags;
-  return options;
 }
 
 TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {

@@ -1,4 +1,4 @@
-// The double of libamdhip64.so as a test sees it, and instances on its GPU.
+// The double of libamdhip64.so as a test sees it.
 #pragma once
 
 #include <dlfcn.h>
@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
-
-#include "runtime/loaded_model.h"
 
 namespace onnxc {
 
@@ -61,19 +59,5 @@ class FakeHip {
   }
   void* library_;
 };
-
-// Makes an instance on a GPU; if that fails, `error` gets the text.
-inline onnxc_status create_on_device(const LoadedModel& model, onnxc_instance*& instance, std::string& error,
-                                     uint32_t flags = 0, int device_index = 0) {
-  onnxc_options options = {};
-  options.struct_size = sizeof options;
-  options.flags = flags;
-  options.device = ONNXC_HIP;
-  options.device_index = device_index;
-  char text[ONNXC_ERROR_SIZE] = "";
-  const onnxc_status status = model->create(&options, &instance, text, sizeof text);
-  error = text;
-  return status;
-}
 
 }  // namespace onnxc

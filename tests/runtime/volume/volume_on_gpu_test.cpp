@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "runtime/gpu/fake_hip_library.h"
+#include "runtime/loaded_model.h"
 #include "runtime/volume/scan_volume.h"
 
 namespace onnxc {

@@ -1,5 +1,5 @@
-// The product of two tiles on the vector unit, for GPUs without MFMA: the same operands in LDS and the same sums in the
-// same threads as on MFMA (gemm_tile.h), so that everything around it is the same kernel.
+// The product of two tiles on the vector unit, for GPUs whose matrix unit kernels do not use: the same operands in LDS
+// and the same sums in the same threads as on MFMA (gemm_tile.h), so that everything around it is the same kernel.
 //
 // Method: a thread has one row, or several that are 32 apart, and sixteen columns of each 32. It reads a chunk of its
 // rows, then of one column after the other, which half of a quarter of the block reads at one address, and adds the
@@ -19,6 +19,7 @@ struct FmaTileProduct : TileSums<products, tile> {
   using Sums = TileSums<products, tile>;
   using Sums::column_tiles, Sums::first_column, Sums::first_row, Sums::lane_column, Sums::row_tiles, Sums::sums;
   using typename Sums::Shared;
+  static_assert(products != Products::xf32);
 
   const Shared& shared;
 
@@ -32,7 +33,7 @@ struct FmaTileProduct : TileSums<products, tile> {
   __device__ static Values read(const char* operand, int row, int chunk) {
     const Chunk words = *reinterpret_cast<const Chunk*>(operand + lds_place(row, chunk));
     Values result;
-    if constexpr (products == Products::float32 || products == Products::xf32) {
+    if constexpr (products == Products::float32) {
       result = __builtin_bit_cast(Values, words);
     } else if constexpr (products == Products::float16) {
       const auto halves = __builtin_bit_cast(ChunkOf<_Float16>, words);

@@ -6,8 +6,8 @@
 namespace onnxc {
 
 // The row that is nearest to the first GPU that NVIDIA's driver or AMD's library finds. ONNXC_CUDA_LIBRARY and
-// ONNXC_HIP_LIBRARY name other files of theirs, as for a model.so. UserError if there is none, or none that onnxc
-// compiles for.
+// ONNXC_HIP_LIBRARY name other files of theirs, as for a model.so. Throws UserError if the machine has no GPU, or only
+// GPUs that onnxc does not compile for.
 const machine::GpuMachine& native_gpu();
 
 }  // namespace onnxc

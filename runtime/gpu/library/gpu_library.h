@@ -142,8 +142,8 @@ struct GpuLibrary {
   GpuFunction<GpuGraphExecutable> destroy_executable;
 };
 
-// The library of a vendor, the same for the whole process; null with the reason if there is none. It is the one that
-// the process has already, as with PyTorch, whose streams and pointers belong to it.
+// Opens a vendor's library once for the whole process. Returns null, and the reason in `error`, if it cannot be opened.
+// A library that the process has already is taken, as with PyTorch, whose streams and pointers belong to it.
 const GpuLibrary* gpu_library(GpuVendor vendor, ErrorText& error);
 
 // Whether a call succeeded; if not, its name, what it was of and the library's error text are appended.

@@ -87,7 +87,7 @@ class AttentionOperands {
   __device__ static Place key_place(int number) { return {number % tile, number / tile}; }
   __device__ static Place value_place(int number) { return {number % column_lanes, number / column_lanes}; }
 
-  // Loads have no branches: padding is loaded from the first element, and replaced by zero on the way to LDS.
+  // Loads do not branch: padding is loaded from the first element, and replaced by zero on the way to LDS.
   __device__ void fetch(int32_t first) {
     const auto rest = static_cast<int32_t>(arguments_.sizes.keys) - first;
     const FlashAttentionView &key_view = arguments_.key_view, &value_view = arguments_.value_view;

@@ -1,5 +1,5 @@
-// The product of two tiles on the vector unit, for GPUs whose matrix unit kernels do not use: the same operands in LDS
-// and the same sums in the same threads as on MFMA (gemm_tile.h), so that everything around it is the same kernel.
+// The product of two tiles on the vector unit, for GPUs whose matrix unit kernels do not use. Operands in LDS and the
+// sums of a thread are as on MFMA (gemm_tile.h), so that everything around them is the same kernel.
 //
 // Method: a thread has one row, or several that are 32 apart, and sixteen columns of each 32. It reads a chunk of its
 // rows, then of one column after the other, which half of a quarter of the block reads at one address, and adds the

@@ -91,7 +91,7 @@ struct TileSums {
   __device__ static int first_row() { return quarter_index() / column_waves * wave_rows + thread_index() % 32; }
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
   __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
-  // That many columns of a stride each.
+  // The offset of lane_column() if columns are `stride` apart.
   __device__ static int64_t lane_columns(int64_t stride) { return lane_column() == 0 ? 0 : 4 * stride; }
 
   // The sums of a thread's columns over the rows of 16 lanes, each in one of them: store(which column, sum). The lanes

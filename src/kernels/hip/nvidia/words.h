@@ -5,7 +5,7 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 __device__ inline int64_t block_index() { return static_cast<uint32_t>(__nvvm_read_ptx_sreg_ctaid_x()); }
 __device__ inline int thread_index() { return static_cast<int>(__nvvm_read_ptx_sreg_tid_x()); }
-// There are no scalar registers that code asks for: ptxas finds what is uniform.
+// Code does not ask for scalar registers: ptxas finds uniform values.
 __device__ inline int uniform(int value) { return value; }
 
 inline constexpr unsigned all_lanes = 0xffffffffu;

@@ -1,6 +1,5 @@
 """GFX942SIM_MATRIX=measured: the matrix unit's sums as an MI300X makes them, against MMA-Sim, bit for bit."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests import matrix_data
+from tests.matrix_data import KINDS, Floats, nearly_taken_away, random_bits, random_values
 from tools.simulated_gpu.hip import ASSEMBLY_OPTIONS, Hip, HipError, compile_kernels
 from tools.simulated_gpu.matrix_unit import WIDTHS, Bits, MatrixInstruction, MatrixUnit, assembly
-
-Floats = NDArray[np.float64]
 
 # Every instruction of floats that the simulator knows; MMA-Sim has the same.
 INSTRUCTIONS = [
@@ -46,11 +45,10 @@ def test_mmasim_has_the_same_instructions() -> None:
     assert sorted(INSTRUCTIONS) == sorted(arch_mfma_suffix["CDNA3"])
 
 
-def encoded(values: Floats, kind: str) -> Bits:
-    """The bits of a type of PyTorch's that is nearest to each value."""
+def torch_types() -> dict[str, Any]:
     import torch
 
-    types = {
+    return {
         "f64": torch.float64,
         "f32": torch.float32,
         "xf32": torch.float32,
@@ -59,11 +57,10 @@ def encoded(values: Floats, kind: str) -> Bits:
         "fp8": torch.float8_e4m3fnuz,
         "bf8": torch.float8_e5m2fnuz,
     }
-    integers = {64: torch.int64, 32: torch.int32, 16: torch.int16, 8: torch.uint8}
-    with np.errstate(over="ignore"):
-        single = torch.from_numpy(values if kind == "f64" else values.astype(np.float32))
-    bits = single.to(types[kind]).view(integers[WIDTHS[kind]]).numpy()
-    return bits.view(f"u{WIDTHS[kind] // 8}")
+
+
+def encoded(values: Floats, kind: str) -> Bits:
+    return matrix_data.encoded(values, torch_types()[kind])
 
 
 def mmasim_result(instruction: MatrixInstruction, a: Bits, b: Bits, c: Bits) -> Bits:
@@ -98,14 +95,6 @@ def mmasim_result(instruction: MatrixInstruction, a: Bits, b: Bits, c: Bits) -> 
 # ---- data
 
 
-def random_bits(shape: tuple[int, ...], width: int, random: np.random.Generator) -> Bits:
-    count = int(np.prod(shape)) * width // 8
-    return random.integers(0, 256, count, np.uint8).view(f"u{width // 8}").reshape(shape)
-
-
-SPECIALS = [0.0, -0.0, 1.0, -1.0, 1.5, 3e38, -3e38, 65504.0, 1e-40, -1e-40, 2.0**-24, 2.0**-14, np.inf, -np.inf, np.nan]
-
-
 def operands(
     instruction: MatrixInstruction, matrices: int, kind: str, random: np.random.Generator
 ) -> tuple[Bits, Bits, Bits]:
@@ -119,21 +108,12 @@ def operands(
             random_bits(shape, WIDTHS[b_type], random),
             random_bits(sums, WIDTHS[c_type], random),
         )
-    values: dict[str, Callable[[tuple[int, ...]], Floats]] = {
-        "normal": random.standard_normal,
-        "far apart": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-20, 20, s),
-        "small": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-26, -8, s),
-        "denormal": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-75, -60, s),
-        "specials": lambda s: random.choice(SPECIALS, s, p=[0.06] * 12 + [0.28 / 3] * 3),
-        "positive": lambda s: np.abs(random.standard_normal(s)),
-        "cancelling": random.standard_normal,
-    }
-    a, b, c = values[kind](shape), values[kind](shape), values[kind](sums)
+    a, b, c = (random_values(kind, of, random) for of in (shape, shape, sums))
     if kind == "cancelling":
         # The second half takes away nearly all of the first, the addend what is left.
         half = depth // 2
         a[..., half : 2 * half], b[..., half : 2 * half] = -a[..., :half], b[..., :half] * (1 + 2.0**-9)
-        c = -np.einsum("mbik,mbjk->mbij", a, b) * (1 + 2.0**-20 * random.integers(-3, 4, sums))
+        c = nearly_taken_away(np.einsum("mbik,mbjk->mbij", a, b), random)
     return encoded(a, a_type), encoded(b, b_type), encoded(c, c_type)
 
 
@@ -147,9 +127,7 @@ def are_same(actual: Bits, expected: Bits, is_chain: bool) -> NDArray[np.bool_]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSTRUCTIONS)
-@pytest.mark.parametrize(
-    "kind", ["bits", "normal", "positive", "far apart", "small", "denormal", "specials", "cancelling"]
-)
+@pytest.mark.parametrize("kind", KINDS)
 def test_equals_mmasim(hip: Hip, name: str, kind: str, tmp_path: Path) -> None:
     instruction = MatrixInstruction(name)
     a, b, c = operands(instruction, 16, kind, np.random.default_rng(0))

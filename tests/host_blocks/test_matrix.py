@@ -1,23 +1,19 @@
 """The matrix unit on the host against MMA-Sim, which was compared with real GPUs, bit for bit."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from tests.host_blocks.host_kernels import HostKernels
+from tests.matrix_data import KINDS, Bits, encoded, nearly_taken_away, random_bits, random_values
 from tools.host_blocks import build_kernels
 
-Bits = NDArray[Any]
 SOURCE = Path(__file__).parent / "matrix.hip"
 WARPS, LANES, ROWS, COLUMNS = 8, 32, 16, 8
 GPUS = {"sm_80": "Ampere", "sm_90a": "Hopper"}
 DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8}
-KINDS = ["bits", "normal", "positive", "far apart", "denormal", "specials", "cancelling"]
-SPECIALS = [0.0, -0.0, 1.0, -1.5, 3e38, -3e38, 65504.0, 1e-40, 2.0**-24, np.inf, -np.inf, np.nan]
 
 
 @pytest.fixture(scope="session", params=GPUS)
@@ -33,39 +29,17 @@ def torch_type(kind: str) -> Any:
     return {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32}[kind]
 
 
-def encoded(values: NDArray[np.float64], kind: str) -> Bits:
-    """The bits of the type that is nearest to each value."""
-    import torch
-
-    with np.errstate(over="ignore"):
-        single = torch.from_numpy(values.astype(np.float32))
-    integer = torch.int32 if kind == "tf32" else torch.int16
-    return np.asarray(single.to(torch_type(kind)).view(integer).numpy())
-
-
 def operands(kind: str, data: str, random: np.random.Generator) -> tuple[Bits, Bits, Bits]:
     """a [warp, 16, k], b [warp, k, 8] and sums [warp, 16, 8] as bits."""
-    depth, integer = DEPTHS[kind], np.int32 if kind == "tf32" else np.int16
+    depth, width = DEPTHS[kind], 32 if kind == "tf32" else 16
     shapes = (WARPS, ROWS, depth), (WARPS, depth, COLUMNS), (WARPS, ROWS, COLUMNS)
     if data == "bits":
-        limits = [np.iinfo(integer), np.iinfo(integer), np.iinfo(np.int32)]
-        made = [
-            random.integers(limit.min, limit.max, shape, limit.dtype, endpoint=True)
-            for limit, shape in zip(limits, shapes, strict=True)
-        ]
-        return made[0], made[1], made[2]
-    values: dict[str, Callable[[tuple[int, ...]], NDArray[np.float64]]] = {
-        "normal": random.standard_normal,
-        "positive": lambda s: np.abs(random.standard_normal(s)),
-        "far apart": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-20, 20, s),
-        "denormal": lambda s: random.standard_normal(s) * 2.0 ** random.integers(-75, -60, s),
-        "specials": lambda s: random.choice(SPECIALS, s, p=[0.09] * 9 + [0.19 / 3] * 3),
-        "cancelling": random.standard_normal,
-    }
-    a, b, c = (values[data](shape) for shape in shapes)
+        a, b, c = (random_bits(shape, size, random) for shape, size in zip(shapes, (width, width, 32), strict=True))
+        return a, b, c
+    a, b, c = (random_values(data, shape, random) for shape in shapes)
     if data == "cancelling":
-        c = -np.einsum("wik,wkj->wij", a, b) * (1 + 2.0**-20 * random.integers(-3, 4, c.shape))
-    return encoded(a, kind), encoded(b, kind), c.astype(np.float32).view(np.int32)
+        c = nearly_taken_away(np.einsum("wik,wkj->wij", a, b), random)
+    return encoded(a, torch_type(kind)), encoded(b, torch_type(kind)), c.astype(np.float32).view(np.uint32)
 
 
 def mmasim_result(architecture: str, kind: str, a: Bits, b: Bits, c: Bits) -> Bits:
@@ -73,15 +47,16 @@ def mmasim_result(architecture: str, kind: str, a: Bits, b: Bits, c: Bits) -> Bi
     from mmasim.nv_ptx.sim import MMA
 
     model = MMA(architecture, f"m16n8k{DEPTHS[kind]}.f32.{kind}.{kind}.f32")
+    signed = f"i{a.itemsize}"
     results = [
         model(
-            torch.from_numpy(row.copy()).view(torch_type(kind)),
-            torch.from_numpy(column.copy()).view(torch_type(kind)),
-            torch.from_numpy(addend.copy()).view(torch.float32),
+            torch.from_numpy(row.copy().view(signed)).view(torch_type(kind)),
+            torch.from_numpy(column.copy().view(signed)).view(torch_type(kind)),
+            torch.from_numpy(addend.copy().view(np.int32)).view(torch.float32),
         )
         for row, column, addend in zip(a, b, c, strict=True)
     ]
-    return np.asarray(torch.stack(results).view(torch.int32).numpy())
+    return np.asarray(torch.stack(results).view(torch.int32).numpy()).view(np.uint32)
 
 
 @pytest.mark.parametrize("data", KINDS)

@@ -35,7 +35,8 @@ class SlidingWindow:
     overlap: of neighbouring windows, 0 to below 1, a number or one an axis.
     mode: "constant" or "gaussian", the importance of a window's voxels; sigma_scale is the Gaussian's sigma in windows.
     padding_mode: "constant" (with cval), "reflect", "replicate" or "circular".
-    sw_batch_size: windows in a run; None, 0 and -1: one, or up to eight smaller than 64^3 if the model takes them.
+    sw_batch_size: windows in a run; None, 0 and -1: one, or up to eight smaller than 64^3 if the model takes them; on a
+        GPU as many as four of 96^3 have voxels.
     output: what is made of the blended values: "values", "softmax", "sigmoid" or "labels" (their argmax, of the
         smallest unsigned type, with one channel; of one channel, if it is above 0); for models of several outputs also
         a mapping of their names to these or "nothing".
@@ -85,7 +86,7 @@ class SlidingWindow:
             )
         if device is not None and _kind_and_number("device", device) != ("cpu", 0):
             raise ArgumentError(
-                f"device is {str(device)!r}, and results are blended on the CPU: expected 'cpu', or None, which takes "
+                f"device is {str(device)!r}, and results come to the CPU: expected 'cpu', or None, which takes "
                 "them to the input's device"
             )
         _check_monais_own(cache_roi_weight_map, cpu_thresh, buffer_steps, buffer_dim)

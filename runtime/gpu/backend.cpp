@@ -1,9 +1,14 @@
 #include "gpu/backend.h"
 
 #include "gpu/device_instance.h"
-#include "gpu/window_transfers.h"
+#include "gpu/device_volume.h"
 
 namespace onnxc::runtime {
+namespace {
+
+DeviceVolumeRun& run_of(DeviceVolume* volume) { return *static_cast<DeviceVolumeRun*>(volume); }
+
+}  // namespace
 
 const DeviceBackend gpu_backend = {
     .create = DeviceInstance::create,
@@ -16,17 +21,28 @@ const DeviceBackend gpu_backend = {
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
     .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
                       ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },
-    .make_windows = [](DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
-                       onnxc_status& status, ErrorText& error) -> DeviceWindows* {
-      return WindowTransfers::create(instance->module(), buffers, batch, status, error);
+    .make_volume = [](DeviceInstance* instance, const VolumeOnDevice& description, onnxc_status& status,
+                      ErrorText& error) -> DeviceVolume* {
+      return DeviceVolumeRun::create(instance->module(), description, status, error);
     },
-    .destroy_windows = [](DeviceWindows* windows) { WindowTransfers::destroy(static_cast<WindowTransfers*>(windows)); },
-    .send_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
-                       ErrorText& error) { return static_cast<WindowTransfers*>(windows)->send(slot, count, error); },
-    .fetch_windows = [](DeviceWindows* windows, int32_t slot, int64_t count,
-                        ErrorText& error) { return static_cast<WindowTransfers*>(windows)->fetch(slot, count, error); },
-    .wait_for_windows = [](DeviceWindows* windows, int32_t slot,
-                           ErrorText& error) { return static_cast<WindowTransfers*>(windows)->wait(slot, error); },
+    .destroy_volume = [](DeviceVolume* volume) { DeviceVolumeRun::destroy(&run_of(volume)); },
+    .take_slices = [](DeviceVolume* volume, int32_t input, int64_t first, int64_t& count, float*& memory,
+                      ErrorText& error) { return run_of(volume).take_slices(input, first, count, memory, error); },
+    .send_slices = [](DeviceVolume* volume, int32_t input, int64_t first, int64_t count,
+                      ErrorText& error) { return run_of(volume).send_slices(input, first, count, error); },
+    .begin_slab = [](DeviceVolume* volume, ErrorText& error) { return run_of(volume).begin_slab(error); },
+    .cut_windows = [](DeviceVolume* volume, const DeviceWindows& windows,
+                      ErrorText& error) { return run_of(volume).cut_windows(windows, error); },
+    .add_windows = [](DeviceVolume* volume, int32_t output, const DeviceWindows& windows, bool adds_weights,
+                      ErrorText& error) { return run_of(volume).add_windows(output, windows, adds_weights, error); },
+    .finish_box = [](DeviceVolume* volume, const FinishedBox& box, int32_t piece,
+                     ErrorText& error) { return run_of(volume).finish_box(box, piece, error); },
+    .wait_for_piece = [](DeviceVolume* volume, int32_t piece, const void*& results,
+                         ErrorText& error) { return run_of(volume).wait_for_piece(piece, results, error); },
+    .end_run = [](DeviceVolume* volume, int32_t number,
+                  ErrorText& error) { return run_of(volume).end_run(number, error); },
+    .wait_for_run = [](DeviceVolume* volume, int32_t number,
+                       ErrorText& error) { return run_of(volume).wait_for_run(number, error); },
 };
 
 }  // namespace onnxc::runtime

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error_text.h"
 #include "gpu/program.h"
+#include "gpu/volume_description.h"
 
 namespace onnxc::runtime {
 
@@ -34,27 +35,6 @@ struct DeviceOptions {
   bool captures_graphs;
 };
 
-// The fate of a value in runs over the windows of a volume.
-enum class WindowUse : int32_t {
-  sent,     // an input that the host writes for each run
-  fixed,    // an input that is the same for every run
-  fetched,  // an output that the host reads after each run
-  ignored   // an output
-};
-
-struct WindowBuffer {
-  WindowUse use;
-  onnxc_value value;  // of a whole batch, as a run on the CPU has it; data counts only for fixed ones
-};
-
-// The values of runs over windows, each in two slots, and the stream that these runs belong in (window_transfers.h).
-struct DeviceWindows {
-  static constexpr int32_t slots = 2;
-  Array<void*> host[slots];          // what is sent and fetched, in memory of the host
-  Array<onnxc_value> values[slots];  // all values, on the GPU
-  void* stream = nullptr;
-};
-
 struct DeviceBackend {
   // Takes the program of the card that is nearest to the device.
   DeviceInstance* (*create)(const DeviceOptions& options, onnxc_status& status, ErrorText& error);
@@ -68,15 +48,31 @@ struct DeviceBackend {
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 
-  // For runs over up to `batch` windows; null and a status if there is no room.
-  DeviceWindows* (*make_windows)(DeviceInstance* instance, const Array<WindowBuffer>& buffers, int64_t batch,
-                                 onnxc_status& status, ErrorText& error);
-  void (*destroy_windows)(DeviceWindows* windows);
-  // Before and after a run in `stream`: the inputs, or outputs, of a slot for so many windows. Neither waits.
-  onnxc_status (*send_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
-  onnxc_status (*fetch_windows)(DeviceWindows* windows, int32_t slot, int64_t count, ErrorText& error);
-  // Until the outputs that were fetched last into a slot are there.
-  onnxc_status (*wait_for_windows)(DeviceWindows* windows, int32_t slot, ErrorText& error);
+  // For a run over a volume (device_volume.h); null and a status if there is no room. None of the others waits for the
+  // GPU but for room in its own memory.
+  DeviceVolume* (*make_volume)(DeviceInstance* instance, const VolumeOnDevice& description, onnxc_status& status,
+                               ErrorText& error);
+  void (*destroy_volume)(DeviceVolume* volume);
+  // Memory of the host for slices of an input from `first` on, [slice, channel, the other axes], and their way to the
+  // GPU. `count` is reduced to those that it has room for.
+  onnxc_status (*take_slices)(DeviceVolume* volume, int32_t input, int64_t first, int64_t& count, float*& memory,
+                              ErrorText& error);
+  onnxc_status (*send_slices)(DeviceVolume* volume, int32_t input, int64_t first, int64_t count, ErrorText& error);
+  // Windows that are cut from now on may read the slices that were sent. Slices that are sent from now on may replace
+  // those which no window from now on reads.
+  onnxc_status (*begin_slab)(DeviceVolume* volume, ErrorText& error);
+  // The windows of the inputs, before the model runs; then those of an output to its sums. `adds_weights` once a
+  // window.
+  onnxc_status (*cut_windows)(DeviceVolume* volume, const DeviceWindows& windows, ErrorText& error);
+  onnxc_status (*add_windows)(DeviceVolume* volume, int32_t output, const DeviceWindows& windows, bool adds_weights,
+                              ErrorText& error);
+  // Makes results of sums, which are zero then, and brings them to a piece of the host's memory, whose last results
+  // nobody reads any more; until they are there.
+  onnxc_status (*finish_box)(DeviceVolume* volume, const FinishedBox& box, int32_t piece, ErrorText& error);
+  onnxc_status (*wait_for_piece)(DeviceVolume* volume, int32_t piece, const void*& results, ErrorText& error);
+  // Remembers the end of a run under a number below DeviceVolume::runs_under_way, and waits for it.
+  onnxc_status (*end_run)(DeviceVolume* volume, int32_t number, ErrorText& error);
+  onnxc_status (*wait_for_run)(DeviceVolume* volume, int32_t number, ErrorText& error);
 };
 
 extern const DeviceBackend gpu_backend;

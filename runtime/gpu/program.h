@@ -24,12 +24,21 @@ struct DeviceFrame {
   void* instance;
 };
 
+// The kernels for runs over volumes, by their numbers (kernels/hip/volume/volume_geometry.h); -1: the model has none.
+struct VolumeKernels {
+  static constexpr int32_t types = 3;  // of windows: float32, float16, bfloat16
+
+  int32_t cut[types] = {-1, -1, -1}, add[types] = {-1, -1, -1};
+  int32_t finish = -1;
+};
+
 struct DeviceProgram {
   const char* architecture;          // that the code is for: "gfx942", "sm_80" and newer, or only "sm_90a"
   int32_t compute_units;             // of the card that it is planned for
   const unsigned char* code_object;  // AMD's; NVIDIA's is the text of PTX with its zero, or a cubin
   const char* const* kernels;
   int32_t kernel_count;
+  VolumeKernels volume = {};
 
   int32_t level_count = 1;
   int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);

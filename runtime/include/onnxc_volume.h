@@ -16,9 +16,9 @@
  * written and leave; the sums in flight are, for each class, at most one window's extent of slices, and mostly less.
  * The volume is not copied.
  *
- * On a GPU, `batch` windows go there at once, and one run computes while the host blends the windows of the run before
- * and reads those of the next one. Each input and output of a run has two places there and in host memory. Progress is
- * told while the next run is under way.
+ * On a GPU the volume is sent once, slab by slab. Windows are cut, run and blended there, and only results come back; the
+ * sums take a window's extent of slices of its memory. If there is too little for `batch` windows, half as many are run at
+ * once, down to one. Progress is told when a run has ended, while up to three more are under way.
  *
  * Compatibility is that of onnxc.h; only onnxc_volume and onnxc_volume_result carry their size. onnxc_volume_input,
  * _output and _member keep theirs. */
@@ -148,7 +148,7 @@ struct onnxc_volume_result {
   int64_t windows;
   int64_t runs;          /* windows times mirrorings times models */
   int64_t nan_voxels;    /* elements of the inputs that are NaN */
-  int64_t working_bytes; /* of sums, windows and slices; the instances' own come on top */
+  int64_t working_bytes; /* of sums, windows and slices, also on a GPU; the instances' own come on top */
   double seconds;
   double network_seconds; /* inside the models; on a GPU what the host takes to start them and to wait for them */
 };

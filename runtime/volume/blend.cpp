@@ -106,7 +106,7 @@ onnxc_status Blend::check(ErrorText& error) {
                               output_.bytes, error);
 }
 
-onnxc_status Blend::make_room(ErrorText& error) {
+onnxc_status Blend::make_room(bool is_on_device, ErrorText& error) {
   const onnxc_status status = check(error);
   if (status != ONNXC_OK) {
     error.append(" (output ");
@@ -131,12 +131,18 @@ onnxc_status Blend::make_room(ErrorText& error) {
                    ? given_strides(output_.strides, volume_->rank, output_.what != ONNXC_VOLUME_LABELS)
                    : dense_strides(written);
   }
-  if (!fits || !lines_.set_up(channels_ + 1, axes_, slab_axis_) || !slices_.reserve(slices_bytes)) {
+  if (!fits || (!is_on_device && !lines_.set_up(channels_ + 1, axes_, slab_axis_)) || !slices_.reserve(slices_bytes)) {
     error.append("no memory for the sums of output ");
     error.append_name(name_);
     return ONNXC_OUT_OF_MEMORY;
   }
   written_ = output_.data != nullptr ? output_.data : slices_.data();
+  for (int32_t i = 0; i < volume_axes; ++i) {
+    int32_t place = i;
+    for (; place > 0 && strides_.axis[written_order_[place - 1]] < strides_.axis[i]; --place)
+      written_order_[place] = written_order_[place - 1];
+    written_order_[place] = i;
+  }
   return ONNXC_OK;
 }
 
@@ -189,8 +195,8 @@ Box Blend::final_box(int64_t slab, int64_t first_row, int64_t end_row) const {
   Box box{{0, 0, 0}, {axes_[0].padded, axes_[1].padded, axes_[2].padded}};
   box.first[slab_axis_] = start(slab_axis_, slab);
   box.end[slab_axis_] = start(slab_axis_, slab + 1);
-  box.first[lines_.row_axis()] = start(lines_.row_axis(), first_row);
-  box.end[lines_.row_axis()] = start(lines_.row_axis(), end_row);
+  box.first[row_axis()] = start(row_axis(), first_row);
+  box.end[row_axis()] = start(row_axis(), end_row);
   return box;
 }
 
@@ -307,6 +313,63 @@ void Blend::write_softmax(const Run& run) {
   for (int64_t c = 0; c < channels_; ++c) {
     float* place = first + c * strides_.channel;
     for (int64_t i = 0; i < run.count; ++i) place[i * stride] /= sum[i];
+  }
+}
+
+Box Blend::kept(const Box& box) const {
+  Box kept;
+  for (int32_t a = 0; a < volume_axes; ++a) {
+    kept.first[a] = std::max(box.first[a], axes_[a].first);
+    kept.end[a] = std::max(kept.first[a], std::min(box.end[a], axes_[a].first + axes_[a].size));
+  }
+  return kept;
+}
+
+Blend::Piece Blend::piece(const Box& kept, const Box& part) const {
+  Piece piece{kept, 0, {}, 0};
+  const int64_t first = axes_[slab_axis_].first;
+  piece.first_slice = takes_slices() ? std::max(part.first[slab_axis_], first) : first;
+  int64_t elements = 1;
+  for (int32_t i = volume_axes; i-- > 0;) {
+    const int32_t axis = written_order_[i];
+    piece.strides.axis[axis] = elements;
+    elements *= kept.end[axis] - kept.first[axis];
+  }
+  piece.strides.channel = elements;
+  piece.bytes = elements * written_channels() * element_bytes();
+  return piece;
+}
+
+// A task is a plane of a channel: the axes of least strides.
+int64_t Blend::write_tasks(const Piece& piece) const {
+  const int32_t outer = written_order_[0];
+  return written_channels() * (piece.kept.end[outer] - piece.kept.first[outer]);
+}
+
+void Blend::write(const Piece& piece, const void* results, int64_t first_task, int64_t end_task) {
+  const int64_t bytes = element_bytes();
+  const auto extent = [&](int32_t axis) { return piece.kept.end[axis] - piece.kept.first[axis]; };
+  const auto [outer, middle, inner] = written_order_;
+  const bool is_contiguous = strides_.axis[inner] == 1;
+  // The offset of the piece's first place.
+  int64_t offset = 0;
+  for (int32_t a = 0; a < volume_axes; ++a)
+    offset += (piece.kept.first[a] - (a == slab_axis_ ? piece.first_slice : axes_[a].first)) * strides_.axis[a];
+  for (int64_t task = first_task; task < end_task; ++task) {
+    const int64_t channel = task / extent(outer), i0 = task % extent(outer);
+    const char* from =
+        static_cast<const char*>(results) + (channel * piece.strides.channel + i0 * piece.strides.axis[outer]) * bytes;
+    char* to = static_cast<char*>(written_) + (offset + channel * strides_.channel + i0 * strides_.axis[outer]) * bytes;
+    for (int64_t i1 = 0; i1 < extent(middle); ++i1) {
+      const char* row = from + i1 * piece.strides.axis[middle] * bytes;
+      char* place = to + i1 * strides_.axis[middle] * bytes;
+      if (is_contiguous) {
+        memcpy(place, row, static_cast<size_t>(extent(inner) * bytes));
+        continue;
+      }
+      for (int64_t i2 = 0; i2 < extent(inner); ++i2)
+        memcpy(place + i2 * strides_.axis[inner] * bytes, row + i2 * bytes, static_cast<size_t>(bytes));
+    }
   }
 }
 

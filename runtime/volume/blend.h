@@ -5,6 +5,8 @@
 // written as the caller wants them, and the sums are zero there again.
 //
 // Bound by: memory, 12 bytes for each element of a window's output.
+//
+// On a GPU the sums lie there (gpu/device_volume.h), and results come from it in pieces.
 #pragma once
 
 #include "base/arena.h"
@@ -22,8 +24,8 @@ class Blend {
                       const VolumeGeometry& geometry, const int64_t* dims, const Array<float>* const* importance,
                       int32_t slab_axis, ErrorText& error);
 
-  // Checks the memory of the caller's, and makes that for the sums.
-  onnxc_status make_room(ErrorText& error);
+  // Checks the memory of the caller's, and makes that for the sums unless a GPU has them.
+  onnxc_status make_room(bool is_on_device, ErrorText& error);
 
   // A window's output, to be added at the windows' places on each axis.
   struct Window {
@@ -52,8 +54,25 @@ class Blend {
   // The slices of the box, all of whose rows are finished, if the caller takes slices.
   onnxc_status hand_over(const Box& box, ErrorText& error);
 
+  // The part of a box that is written, which may be empty.
+  Box kept(const Box& box) const;
+  // Results of a box that lie side by side, as little apart as the caller's.
+  struct Piece {
+    Box kept;
+    int64_t first_slice;  // of those that are handed over with it, along the slab axis
+    VolumeStrides strides;
+    int64_t bytes;
+  };
+  Piece piece(const Box& kept, const Box& part) const;
+  // Tasks copy them to where finish would have written them.
+  int64_t write_tasks(const Piece& piece) const;
+  void write(const Piece& piece, const void* results, int64_t first_task, int64_t end_task);
+
   const OutputAxis& axis(int32_t index) const { return axes_[index]; }
+  int32_t row_axis() const { return slab_axis_ == 0 ? 1 : 0; }
+  int32_t what() const { return output_.what; }
   int64_t channels() const { return channels_; }
+  int64_t element_bytes() const;
   // Channels of what is written: labels have one.
   int64_t written_channels() const { return output_.what == ONNXC_VOLUME_LABELS ? 1 : channels_; }
   int64_t working_bytes() const { return lines_.used_bytes() + slices_.capacity(); }
@@ -70,7 +89,6 @@ class Blend {
     float times;
   };
   onnxc_status check(ErrorText& error);
-  int64_t element_bytes() const;
   bool takes_slices() const { return output_.data == nullptr; }
   void finish_row(const Box& box, int64_t i0, int64_t i1, float times);
   onnxc_status hand_over(int64_t first, int64_t end, ErrorText& error);
@@ -92,6 +110,7 @@ class Blend {
 
   void* written_ = nullptr;  // element 0 of the caller's array, or of slices_
   VolumeStrides strides_;
+  int32_t written_order_[volume_axes] = {};  // the axes by their strides in what is written, the largest first
   int64_t most_slices_ = 0;
   int64_t slice_bytes_ = 0;
   Arena slices_;  // if the caller takes slices one by one

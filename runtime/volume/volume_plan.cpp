@@ -13,11 +13,12 @@
 namespace onnxc::runtime {
 namespace {
 
-constexpr int64_t largest_batch = 4096;
 // So many small windows run at once by default that threads find work between the ends of steps. A UNet of 8 to 32
 // channels takes 0.84 of the time a window on 32^3, one of 16 to 128 channels 0.87, and 0.92 on 48^3 (two threads of
 // Zen 4). On 96^3 two windows took 1.06.
 constexpr int64_t usual_voxels = 64 * 64 * 64, most_usual_windows = 8;
+// A GPU's units find too little work in the lowest levels of a network on one window of 96^3.
+constexpr int64_t usual_voxels_on_gpu = 4 * 96 * 96 * 96;
 // Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
 constexpr int64_t largest_multiple = 256;
 
@@ -31,6 +32,8 @@ onnxc_status VolumeRun::plan(const onnxc_volume* volume) {
   if (status == ONNXC_OK) status = choose_batch();
   if (status != ONNXC_OK) return status;
   choose_slab_axis();
+  // A batch ends with its slab.
+  batch_ = std::min(batch_, geometry_.windows() / geometry_.axes[slab_axis_].starts.size());
   status = bind_window();
   return status == ONNXC_OK ? make_blends() : status;
 }
@@ -62,13 +65,18 @@ onnxc_status VolumeRun::check_fields() {
 // Checks that the model's inputs can be windows, its outputs blended, and slices handed over along a known axis.
 onnxc_status VolumeRun::check_values() {
   bool has_window = false, has_output = false, has_slices = false;
+  const bool takes_halves = instance_.device_ != nullptr;
   const auto check = [&](const char* role, const onnxc_value_info& info) {
-    if (info.dtype == ONNXC_FLOAT32 && info.rank == volume_.rank + 2) return ONNXC_OK;
+    const bool is_half = info.dtype == ONNXC_FLOAT16 || info.dtype == ONNXC_BFLOAT16;
+    const bool has_type = info.dtype == ONNXC_FLOAT32 || (takes_halves && is_half);
+    if (has_type && info.rank == volume_.rank + 2) return ONNXC_OK;
     error_.append("%s ", role);
     error_.append_name(info.name);
-    error_.append(" has dtype %d and rank %d, and windows of a volume with %d axes are float32 (1) and of rank %d",
-                  info.dtype, info.rank, volume_.rank, volume_.rank + 2);
-    return info.dtype == ONNXC_FLOAT32 ? ONNXC_WRONG_RANK : ONNXC_WRONG_DTYPE;
+    error_.append(" has dtype %d and rank %d, and windows of a volume with %d axes are float32 (1)%s and of rank %d",
+                  info.dtype, info.rank, volume_.rank, takes_halves ? ", float16 (10) or bfloat16 (16)" : "",
+                  volume_.rank + 2);
+    if (is_half && !takes_halves) error_.append("; on a GPU they may be float16 or bfloat16");
+    return has_type ? ONNXC_WRONG_RANK : ONNXC_WRONG_DTYPE;
   };
   for (int32_t i = 0; i < model.input_count; ++i) {
     if (!is_windowed(i)) continue;
@@ -116,7 +124,7 @@ onnxc_status VolumeRun::choose_batch() {
   }
   if (batch_ == 0) batch_ = usual_batch();
   if (batch_ > 0 && batch_ <= largest_batch) {
-    batch_ = std::min(batch_, geometry_.windows());
+    batch_ = std::min(batch_, std::min(geometry_.windows(), most_windows_));
     return ONNXC_OK;
   }
   error_.append("%lld windows in a run are asked for, and the number ranges from 1 to %lld",
@@ -125,9 +133,10 @@ onnxc_status VolumeRun::choose_batch() {
 }
 
 int64_t VolumeRun::usual_batch() const {
+  const int64_t usual = instance_.device_ != nullptr ? usual_voxels_on_gpu : usual_voxels;
   int64_t voxels = 1;
-  for (const WindowedAxis& axis : geometry_.axes) voxels *= std::min(axis.window, usual_voxels);
-  return std::clamp<int64_t>(usual_voxels / std::max<int64_t>(voxels, 1), 1, most_usual_windows);
+  for (const WindowedAxis& axis : geometry_.axes) voxels *= std::min(axis.window, usual);
+  return std::clamp<int64_t>(usual / std::max<int64_t>(voxels, 1), 1, most_usual_windows);
 }
 
 void VolumeRun::choose_slab_axis() {
@@ -269,36 +278,43 @@ onnxc_status VolumeRun::check_members() {
 onnxc_status VolumeRun::make_room() {
   const int32_t count = model.input_count + model.output_count;
   Array<WindowBuffer> buffers;
-  bool has_room = readers_.make(model.input_count) && buffers.allocate(count);
-  for (Array<int64_t>& places : batch_places_) has_room = has_room && places.allocate(batch_ * volume_axes);
-  if (!has_room) return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows");
+  if (!readers_.make(model.input_count) || !buffers.allocate(count) || !batch_places_.allocate(batch_ * volume_axes))
+    return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows");
   for (int32_t i = 0; i < count; ++i) {
-    const bool is_input = i < model.input_count;
-    const int32_t index = is_input ? i : i - model.input_count;
-    onnxc_status status = ONNXC_OK;
-    if (is_input && !is_windowed(index)) {
-      buffers[i] = {WindowUse::fixed, *volume_.inputs[index].fixed};
-      continue;
-    }
-    if (is_input) {
-      status = readers_[index].set_up(volume_, volume_.inputs[index], model.inputs[index].name, geometry_, slab_axis_,
-                                      error_);
-    } else if (is_written(index)) {
-      status = blends_[index].make_room(error_);
-    }
+    const onnxc_status status = describe_value(i, buffers[i]);
     if (status != ONNXC_OK) return status;
-    const onnxc_value_info& info = is_input ? model.inputs[index] : model.outputs[index];
-    const int64_t* dims = is_input ? input_dims_[index] : output_dims_[index];
-    const int64_t bytes = tensor_bytes(info.dtype, info.rank, dims);
-    if (bytes < 0) return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows of a run");
-    buffers[i].use = is_input ? WindowUse::sent : is_written(index) ? WindowUse::fetched : WindowUse::ignored;
-    onnxc_value& value = buffers[i].value;  // which is zero
-    value.dtype = info.dtype;
-    value.rank = info.rank;
-    value.dims = is_input ? dims : nullptr;
-    value.bytes = bytes;
   }
-  return values_.make(instance_.device_, buffers, batch_, error_);
+  return instance_.device_ != nullptr ? make_room_on_gpu(buffers) : values_.make(buffers, error_);
+}
+
+// Values are the inputs and then the outputs; `buffer` is zero.
+onnxc_status VolumeRun::describe_value(int32_t index, WindowBuffer& buffer) {
+  const bool is_input = index < model.input_count;
+  const int32_t number = is_input ? index : index - model.input_count;
+  if (is_input && !is_windowed(number)) {
+    buffer.use = WindowUse::fixed;
+    buffer.value = *volume_.inputs[number].fixed;
+    return ONNXC_OK;
+  }
+  const onnxc_value_info& info = (is_input ? model.inputs : model.outputs)[number];
+  const int64_t* dims = (is_input ? input_dims_ : output_dims_)[number];
+  buffer.use = is_input ? WindowUse::windows : is_written(number) ? WindowUse::blended : WindowUse::ignored;
+  buffer.value.dtype = info.dtype;
+  buffer.value.rank = info.rank;
+  buffer.value.dims = is_input ? dims : nullptr;
+  buffer.value.bytes = tensor_bytes(info.dtype, info.rank, dims);
+  if (buffer.value.bytes < 0) return instance_.refuse(ONNXC_OUT_OF_MEMORY, "no memory for the windows of a run");
+  if (buffer.use == WindowUse::ignored) return ONNXC_OK;
+  buffer.channels = dims[1];
+  for (int32_t a = 0; a < volume_axes; ++a) {
+    const WindowedAxis& axis = geometry_.axes[a];
+    const OutputAxis* blended = is_input ? nullptr : &blends_[number].axis(a);
+    buffer.padded[a] = is_input ? axis.padded : blended->padded;
+    buffer.window[a] = is_input ? axis.window : blended->window;
+    buffer.importance[a] = is_input ? nullptr : blended->importance.data();
+  }
+  if (!is_input) return blends_[number].make_room(instance_.device_ != nullptr, error_);
+  return readers_[number].set_up(volume_, volume_.inputs[number], info.name, geometry_, slab_axis_, error_);
 }
 
 }  // namespace onnxc::runtime

@@ -23,6 +23,10 @@ double now() {
 
 VolumeRun::VolumeRun(Instance& instance) : instance_(instance), error_(instance.error_) {}
 
+VolumeRun::~VolumeRun() {
+  if (is_on_gpu()) model.device_backend->destroy_volume(on_gpu_);
+}
+
 onnxc_status VolumeRun::output_dims(Instance& instance, const onnxc_volume* volume, int64_t* const* dims) {
   const Instance::Call call(instance);
   return call.entered() ? VolumeRun(instance).output_dims(volume, dims) : ONNXC_BUSY;
@@ -30,7 +34,26 @@ onnxc_status VolumeRun::output_dims(Instance& instance, const onnxc_volume* volu
 
 onnxc_status VolumeRun::run(Instance& instance, const onnxc_volume* volume, onnxc_volume_result* result) {
   const Instance::Call call(instance);
-  return call.entered() ? VolumeRun(instance).run(volume, result) : ONNXC_BUSY;
+  if (!call.entered()) return ONNXC_BUSY;
+  for (int64_t most_windows = largest_batch;;) {
+    VolumeRun volume_run(instance);
+    volume_run.most_windows_ = most_windows;
+    const onnxc_status status = volume_run.run(volume, result);
+    if (status != ONNXC_OUT_OF_MEMORY || instance.device_ == nullptr) return status;
+    if (!volume_run.may_run_fewer_windows()) {
+      instance.error_.append("; take smaller windows or fewer at once, or a GPU with more memory");
+      return status;
+    }
+    most_windows = volume_run.batch_ / 2;
+    instance.error_.clear();
+  }
+}
+
+// Whether nobody has seen anything of a run that found too little memory.
+bool VolumeRun::may_run_fewer_windows() const {
+  bool has_read = false;
+  for (int64_t i = 0; i < sent_.size(); ++i) has_read |= sent_[i] > 0 && volume_.inputs[i].data == nullptr;
+  return batch_ > 1 && !has_read && windows_run_ == 0 && taken_pieces_ == 0;
 }
 
 onnxc_status VolumeRun::output_dims(const onnxc_volume* volume, int64_t* const* dims) {
@@ -74,32 +97,38 @@ onnxc_status VolumeRun::run(const onnxc_volume* volume, onnxc_volume_result* giv
 // Windows in the order of their places, the slab axis outermost.
 onnxc_status VolumeRun::walk() {
   const int32_t others[] = {slab_axis_ == 0 ? 1 : 0, slab_axis_ == 2 ? 1 : 2};
-  const WindowedAxis& slabs = geometry_.axes[slab_axis_];
-  for (int64_t slab = 0; slab < slabs.starts.size(); ++slab) {
-    for (int32_t i = 0; i < model.input_count; ++i) {
-      if (!is_windowed(i)) continue;
-      const onnxc_status status = readers_[i].provide(slabs.starts[slab] + slabs.window, error_);
-      if (status != ONNXC_OK) return status;
-    }
+  for (int64_t slab = 0; slab < geometry_.axes[slab_axis_].starts.size(); ++slab) {
+    onnxc_status status = begin_slab(slab);
     int64_t places[volume_axes];
     places[slab_axis_] = slab;
     const int64_t rows = geometry_.axes[others[0]].starts.size(), columns = geometry_.axes[others[1]].starts.size();
-    for (int64_t i = 0; i < rows * columns; ++i) {
+    for (int64_t i = 0; i < rows * columns && status == ONNXC_OK; ++i) {
       places[others[0]] = i / columns;
       places[others[1]] = i % columns;
-      const onnxc_status status = add_to_batch(places, (i + 1) / columns, i + 1 == rows * columns);
-      if (status != ONNXC_OK) return status;
+      status = add_to_batch(places, (i + 1) / columns, i + 1 == rows * columns);
     }
+    if (status != ONNXC_OK) return status;
   }
   onnxc_status status = ONNXC_OK;
-  while (finished_ < started_ && status == ONNXC_OK) status = finish_oldest();
+  while (taken_pieces_ < started_pieces_ && status == ONNXC_OK) status = take_piece();
+  while (told_ < started_ && status == ONNXC_OK) status = tell_oldest();
   return status;
+}
+
+onnxc_status VolumeRun::begin_slab(int64_t slab) {
+  if (is_on_gpu()) return begin_slab_on_gpu(slab);
+  const WindowedAxis& slabs = geometry_.axes[slab_axis_];
+  for (int32_t i = 0; i < model.input_count; ++i) {
+    if (!is_windowed(i)) continue;
+    const onnxc_status status = readers_[i].provide(slabs.starts[slab] + slabs.window, error_);
+    if (status != ONNXC_OK) return status;
+  }
+  return ONNXC_OK;
 }
 
 // With this window, `whole_rows` rows of windows of its slab are whole.
 onnxc_status VolumeRun::add_to_batch(const int64_t (&places)[volume_axes], int64_t whole_rows, bool ends_slab) {
-  int64_t* place = batch_places_[batch_slot_].data() + batched_ * volume_axes;
-  std::copy(places, places + volume_axes, place);
+  std::copy(places, places + volume_axes, batch_places_.data() + batched_ * volume_axes);
   ++batched_;
   return ends_slab || batched_ == batch_ ? run_batch(places[slab_axis_], whole_rows) : ONNXC_OK;
 }
@@ -109,15 +138,14 @@ onnxc_status VolumeRun::run_batch(int64_t slab, int64_t whole_rows) {
   const uint32_t allowed = volume_.mirrored_axes << geometry_.first_axis;
   for (uint32_t mirrored = 0; mirrored <= allowed; ++mirrored) {
     if ((mirrored & ~allowed) != 0) continue;
-    onnxc_status status = read_batch(mirrored);
+    onnxc_status status = is_on_gpu() ? cut_on_gpu(mirrored) : read_windows(mirrored);
     for (int64_t member = -1; member < volume_.member_count && status == ONNXC_OK; ++member) {
       const bool is_last = mirrored == allowed && member + 1 == volume_.member_count;
-      status = start({batch_places_[batch_slot_].data(), batched_, mirrored, member, is_last, slab, whole_rows});
+      status = start({batched_, mirrored, member, is_last, slab, whole_rows});
     }
     if (status != ONNXC_OK) return status;
   }
   batched_ = 0;
-  batch_slot_ = (batch_slot_ + 1) % DeviceWindows::slots;
   return ONNXC_OK;
 }
 
@@ -128,59 +156,28 @@ onnxc_status VolumeRun::run_tasks(int64_t tasks, ParallelBody body, const void* 
   return failure == nullptr ? ONNXC_OK : instance_.refuse(ONNXC_INVALID_DATA, failure);
 }
 
-// Into a slot that no run reads any more: of two, only the last run's may still be read.
-onnxc_status VolumeRun::read_batch(uint32_t mirrored) {
-  input_slot_ = (input_slot_ + 1) % values_.slots();
-  struct Context {
-    WindowReader& reader;
-    WindowReader::Window window;
-  };
-  for (int32_t i = 0; i < model.input_count; ++i) {
-    if (!is_windowed(i)) continue;
-    const int64_t elements =
-        readers_[i].channels() * geometry_.axes[0].window * geometry_.axes[1].window * geometry_.axes[2].window;
-    for (int64_t b = 0; b < batched_; ++b) {
-      int64_t fresh[volume_axes];
-      Context context{readers_[i], {{}, mirrored == 0 ? fresh : nullptr, mirrored, nullptr}};
-      for (int32_t a = 0; a < volume_axes; ++a) {
-        const WindowedAxis& axis = geometry_.axes[a];
-        const int64_t place = batch_places_[batch_slot_][b * volume_axes + a];
-        context.window.starts[a] = axis.starts[place];
-        fresh[a] = place == 0 ? 0 : axis.starts[place - 1] + axis.window - axis.starts[place];
-      }
-      context.window.data = values_.host_data(input_slot_, i) + b * elements;
-      const auto body = [](const void* given, int64_t begin, int64_t end, int) {
-        const Context& work = *static_cast<const Context*>(given);
-        work.reader.read_rows(work.window, begin, end);
-      };
-      const onnxc_status status = run_tasks(readers_[i].row_tasks(), body, &context);
-      if (status != ONNXC_OK) return status;
-    }
-  }
-  return values_.send(input_slot_, batched_, error_);
-}
-
-// Starts a run on the windows that were read last, and finishes the earlier ones that must not wait longer: on the CPU
-// also this one.
+// A run of the model, and what follows from it. On a GPU all of that is under way then.
 onnxc_status VolumeRun::start(const ModelRun& run) {
   for (int32_t i = 0; i < model.input_count; ++i)
     if (is_windowed(i)) input_dims_[i][0] = run.windows;
-  const auto slot = static_cast<int32_t>(started_ % values_.slots());
   const double before = now();
-  onnxc_status status = call_model(run, values_.values(input_slot_), values_.values(slot) + model.input_count);
-  if (status == ONNXC_OK) status = values_.fetch(slot, run.windows, error_);
+  onnxc_status status = call_model(run);
   network_seconds_ += now() - before;
+  if (status == ONNXC_OK) status = is_on_gpu() ? add_on_gpu(run) : add_windows(run);
   if (status != ONNXC_OK) return status;
-  runs_[started_ % DeviceWindows::slots] = run;
-  ++started_;
-  while (started_ - finished_ >= values_.slots() && status == ONNXC_OK) status = finish_oldest();
+  runs_[started_++ % DeviceVolume::runs_under_way] = run;
+  const int64_t under_way = is_on_gpu() ? DeviceVolume::runs_under_way - 1 : 0;
+  while (started_ - told_ > under_way && status == ONNXC_OK) status = tell_oldest();
+  if (status == ONNXC_OK && run.ends_batch) status = finish_rows(run.slab, run.whole_rows);
   return status;
 }
 
-onnxc_status VolumeRun::call_model(const ModelRun& run, const onnxc_value* inputs, const onnxc_value* outputs) {
+onnxc_status VolumeRun::call_model(const ModelRun& run) {
+  const onnxc_value* inputs = is_on_gpu() ? on_gpu_->values.data() : values_.values();
+  const onnxc_value* outputs = inputs + model.input_count;
   onnxc_run_options options = {};
   options.struct_size = sizeof options;
-  options.stream = values_.stream();
+  options.stream = is_on_gpu() ? on_gpu_->stream : nullptr;
   if (run.member < 0) return instance_.run_in_call(inputs, model.input_count, outputs, model.output_count, &options);
   const onnxc_volume_member& other = volume_.members[run.member];
   const onnxc_status status =
@@ -192,47 +189,23 @@ onnxc_status VolumeRun::call_model(const ModelRun& run, const onnxc_value* input
   return status;
 }
 
-onnxc_status VolumeRun::finish_oldest() {
-  const ModelRun run = runs_[finished_ % DeviceWindows::slots];
-  const auto slot = static_cast<int32_t>(finished_ % values_.slots());
-  ++finished_;
-  const double before = now();
-  onnxc_status status = values_.wait(slot, error_);
-  network_seconds_ += now() - before;
-  windows_run_ += run.windows;
-  if (status == ONNXC_OK) status = blend(run, slot);
-  if (status != ONNXC_OK || !run.ends_batch) return status;
-  windows_done_ += run.windows;
-  if (volume_.progress != nullptr &&
-      volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) != 0)
-    return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
-  return finish_rows(run.slab, run.whole_rows);
-}
-
-onnxc_status VolumeRun::blend(const ModelRun& run, int32_t slot) {
-  struct Context {
-    Blend& blend;
-    Blend::Window window;
-  };
-  const bool has_weight = run.mirrored == 0 && run.member < 0;
-  for (int32_t i = 0; i < model.output_count; ++i) {
-    if (!is_written(i)) continue;
-    Blend& blend = blends_[i];
-    const int64_t elements = blend.channels() * blend.axis(0).window * blend.axis(1).window * blend.axis(2).window;
-    for (int64_t b = 0; b < run.windows; ++b) {
-      const int64_t* places = run.window_places + b * volume_axes;
-      const float* data = values_.host_data(slot, model.input_count + i) + b * elements;
-      const Context context{blend, {{places[0], places[1], places[2]}, run.mirrored, has_weight, data}};
-      blend.begin(context.window);
-      const auto body = [](const void* given, int64_t begin, int64_t end, int) {
-        const Context& work = *static_cast<const Context*>(given);
-        work.blend.add(work.window, begin, end);
-      };
-      const onnxc_status status = run_tasks(blend.add_tasks(), body, &context);
-      if (status != ONNXC_OK) return status;
-    }
+// Waits for the oldest run that is under way, and tells the caller of its windows.
+onnxc_status VolumeRun::tell_oldest() {
+  const auto number = static_cast<int32_t>(told_++ % DeviceVolume::runs_under_way);
+  const ModelRun& run = runs_[number];
+  if (is_on_gpu()) {
+    const double before = now();
+    const onnxc_status status = model.device_backend->wait_for_run(on_gpu_, number, error_);
+    network_seconds_ += now() - before;
+    if (status != ONNXC_OK) return status;
   }
-  return ONNXC_OK;
+  windows_run_ += run.windows;
+  if (!run.ends_batch) return ONNXC_OK;
+  windows_done_ += run.windows;
+  if (volume_.progress == nullptr ||
+      volume_.progress(volume_.progress_context, windows_done_, geometry_.windows()) == 0)
+    return ONNXC_OK;
+  return instance_.refuse(ONNXC_STOPPED, "stopped by the progress function");
 }
 
 // Writes what the slab's first `whole_rows` rows of windows have made final.
@@ -246,8 +219,8 @@ onnxc_status VolumeRun::finish_rows(int64_t slab, int64_t whole_rows) {
     const int64_t end = box.end[slab_axis_];
     for (Box part = box; part.first[slab_axis_] < end; part.first[slab_axis_] = part.end[slab_axis_]) {
       part.end[slab_axis_] = std::min(end, part.first[slab_axis_] + blend.most_slices());
-      onnxc_status status = finish(blend, part);
-      if (status == ONNXC_OK && ends_slab) status = blend.hand_over(part, error_);
+      const onnxc_status status =
+          is_on_gpu() ? finish_on_gpu(i, part, ends_slab) : finish_on_cpu(blend, part, ends_slab);
       if (status != ONNXC_OK) return status;
     }
   }
@@ -255,24 +228,8 @@ onnxc_status VolumeRun::finish_rows(int64_t slab, int64_t whole_rows) {
   return ONNXC_OK;
 }
 
-onnxc_status VolumeRun::finish(Blend& blend, const Box& box) {
-  struct Context {
-    Blend& blend;
-    const Box& box;
-    int64_t times;
-  };
-  const Context context{blend, box, (volume_.member_count + 1) << __builtin_popcount(volume_.mirrored_axes)};
-  const auto body = [](const void* given, int64_t first_task, int64_t end_task, int) {
-    const Context& work = *static_cast<const Context*>(given);
-    work.blend.finish(work.box, work.times, first_task, end_task);
-  };
-  const onnxc_status status = run_tasks(blend.finish_tasks(box), body, &context);
-  if (status == ONNXC_OK) blend.give_back(box);
-  return status;
-}
-
 int64_t VolumeRun::working_bytes() const {
-  int64_t bytes = values_.working_bytes();
+  int64_t bytes = is_on_gpu() ? on_gpu_->working_bytes : values_.working_bytes();
   for (int64_t i = 0; i < readers_.size(); ++i) bytes += readers_[i].working_bytes();
   for (int64_t i = 0; i < blends_.size(); ++i) bytes += blends_[i].working_bytes();
   return bytes;

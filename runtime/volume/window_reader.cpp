@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "volume/strides.h"
-
 namespace onnxc::runtime {
 namespace {
 
@@ -152,29 +150,30 @@ onnxc_status WindowReader::provide(int64_t end, ErrorText& error) {
 template <class T>
 void WindowReader::read_typed(const Window& window, int64_t task) {
   const WindowedAxis* axes = geometry_->axes;
-  const int64_t channel = task / axes[1].window, place1 = task % axes[1].window, n0 = axes[0].window,
-                n2 = axes[2].window;
+  const int64_t channel = task / window.extents[1], place1 = task % window.extents[1], n0 = window.extents[0],
+                n2 = window.extents[2], stride = window.strides.axis[2];
   const auto mirror = [&](int32_t axis, int64_t place) {
-    return (window.mirrored >> axis & 1) != 0 ? axes[axis].window - 1 - place : place;
+    return (window.mirrored >> axis & 1) != 0 ? window.extents[axis] - 1 - place : place;
   };
   const int64_t padded1 = window.starts[1] + mirror(1, place1);
   const int64_t offset1 = offsets_[1][padded1];
   const T* data = static_cast<const T*>(data_) + channel * channel_stride_;
   const int64_t* offsets2 = offsets_[2].data() + window.starts[2];
   const bool is_mirrored = (window.mirrored >> 2 & 1) != 0;
-  const bool is_contiguous =
-      !is_mirrored && offsets2[0] >= 0 && axes[2].padded == axes[2].size && offsets2[n2 - 1] - offsets2[0] == n2 - 1;
+  const bool is_contiguous = !is_mirrored && stride == 1 && offsets2[0] >= 0 && axes[2].padded == axes[2].size &&
+                             offsets2[n2 - 1] - offsets2[0] == n2 - 1;
   const bool scales = input_.scaling != nullptr;
   const Scaling scaling(scales ? input_.scaling[channel] : onnxc_volume_scaling{});
   const auto convert = [&](T x) { return scales ? scaling(static_cast<double>(x)) : static_cast<float>(x); };
 
   int64_t nan_count = 0;
   for (int64_t place0 = 0; place0 < n0; ++place0) {
-    float* row = window.data + ((channel * n0 + place0) * axes[1].window + place1) * n2;
+    float* row = window.data + channel * window.strides.channel + place0 * window.strides.axis[0] +
+                 place1 * window.strides.axis[1];
     const int64_t padded0 = window.starts[0] + mirror(0, place0);
     const int64_t offset0 = offsets_[0][padded0];
     if (offset0 < 0 || offset1 < 0) {
-      std::fill(row, row + n2, padding_value_);
+      for (int64_t i = 0; i < n2; ++i) row[i * stride] = padding_value_;
       continue;
     }
     const T* source = data + offset0 + offset1;
@@ -184,10 +183,11 @@ void WindowReader::read_typed(const Window& window, int64_t task) {
     } else if (is_mirrored) {
       for (int64_t i = 0; i < n2; ++i) {
         const int64_t offset = offsets2[n2 - 1 - i];
-        row[i] = offset < 0 ? padding_value_ : convert(source[offset]);
+        row[i * stride] = offset < 0 ? padding_value_ : convert(source[offset]);
       }
     } else {
-      for (int64_t i = 0; i < n2; ++i) row[i] = offsets2[i] < 0 ? padding_value_ : convert(source[offsets2[i]]);
+      for (int64_t i = 0; i < n2; ++i)
+        row[i * stride] = offsets2[i] < 0 ? padding_value_ : convert(source[offsets2[i]]);
     }
 
     // Each voxel is counted once: by the first window that has it, if it is not a repetition of the padding.
@@ -198,7 +198,7 @@ void WindowReader::read_typed(const Window& window, int64_t task) {
     if (!is_voxel(0, padded0) || !is_voxel(1, padded1)) continue;
     const int64_t first2 = std::max(window.fresh[2], axes[2].padding_before - window.starts[2]);
     const int64_t end2 = std::min(n2, axes[2].padding_before + axes[2].size - window.starts[2]);
-    for (int64_t i = first2; i < end2; ++i) nan_count += row[i] != row[i] ? 1 : 0;
+    for (int64_t i = first2; i < end2; ++i) nan_count += row[i * stride] != row[i * stride] ? 1 : 0;
   }
   if (nan_count > 0) nan_count_.fetch_add(nan_count, std::memory_order_relaxed);
 }

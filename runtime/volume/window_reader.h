@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "volume/geometry.h"
+#include "volume/strides.h"
 
 namespace onnxc::runtime {
 
@@ -21,15 +22,17 @@ class WindowReader {
   // read one by one.
   onnxc_status provide(int64_t end, ErrorText& error);
 
-  // A window's elements as [channels, axes]. Rows are tasks, so that threads may share a window's work.
+  // The elements of a box, such as a window. Rows are tasks, so that threads may share its work.
   struct Window {
     int64_t starts[volume_axes];  // padded positions
+    int64_t extents[volume_axes];
+    VolumeStrides strides;  // of the elements at data
     // Places below these were in an earlier window, on each axis; null: no NaN is counted.
     const int64_t* fresh;
     uint32_t mirrored;  // bit a: axis a runs backwards
     float* data;
   };
-  int64_t row_tasks() const { return channels_ * geometry_->axes[1].window; }
+  int64_t row_tasks(const Window& window) const { return channels_ * window.extents[1]; }
   void read_rows(const Window& window, int64_t first_task, int64_t end_task);
 
   int64_t channels() const { return channels_; }

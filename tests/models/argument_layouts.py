@@ -58,8 +58,15 @@ def kind_and_name(member: str) -> tuple[str, str]:
     return ("structure" if kind.startswith(("struct ", "class ", "union ")) else kind), name
 
 
+VOLUME_HEADER = '#include "kernels/hip/volume/volume_geometry.h"'
+
+
 def host_layouts(source: str, structures: Sequence[str]) -> dict[str, Layout]:
-    return layouts(source, "onnxc::runtime::hip", structures, HOST)
+    """Those of the host file, and of volumes' kernels, which the runtime packs."""
+    own = [name for name in structures if name.endswith("_arguments")]
+    shared = [name for name in structures if name not in own]
+    found = layouts(source, "onnxc::runtime::hip", own, HOST)
+    return found | (layouts(VOLUME_HEADER, "onnxc::kernels", shared, HOST) if shared else {})
 
 
 def device_layouts(source: str, structures: Sequence[str]) -> dict[str, Layout]:

@@ -189,6 +189,8 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
 
 def arguments_type(name: str) -> str:
     """The structure of a kernel's arguments; a further launch has those of the first."""
+    if volume := re.fullmatch(r"volume_(cut|add|finish)(_\w+)?", name):
+        return f"{volume[1].capitalize()}Arguments"
     further = re.fullmatch(r"(second|third|fourth)(\d+)", name)
     if not further:
         return f"{name.capitalize()}_arguments"

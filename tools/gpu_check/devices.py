@@ -34,6 +34,9 @@ class Device(Protocol):
     def current_stream(self) -> Any: ...
     def compiled(self, module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]: ...
     def peak_bytes(self, function: Function) -> int: ...
+    def free_bytes(self) -> int:
+        """The device's free memory, whoever has the rest; 0 on the CPU."""
+
     def describe(self) -> dict[str, Any]: ...
 
 
@@ -64,6 +67,9 @@ class Cpu:
 
     def peak_bytes(self, function: Function) -> int:
         function()
+        return 0
+
+    def free_bytes(self) -> int:
         return 0
 
     def describe(self) -> dict[str, Any]:
@@ -122,6 +128,9 @@ class Gpu:
         function()
         torch.cuda.synchronize()
         return int(torch.cuda.max_memory_allocated())
+
+    def free_bytes(self) -> int:
+        return int(torch.cuda.mem_get_info()[0])
 
     def describe(self) -> dict[str, Any]:
         properties = torch.cuda.get_device_properties(0)

@@ -108,10 +108,11 @@ def scans(results: Sequence[Result]) -> str:
         values = each.values
         if each.what == "labels":
             return [each.name, each.kind, "labels as in float32", f"{100 * values['equal']:.3f}%", ""]
-        memory = f"{values['peak_bytes'] / 1e9:.1f} GB" if values.get("peak_bytes") else ""
-        outside = f"{100 * values['outside_network']:.0f}% outside the network" if "outside_network" in values else ""
+        notes = [f"{values['peak_bytes'] / 1e9:.1f} GB"] if values.get("peak_bytes") else []
+        if "outside_network" in values:
+            notes.append(f"{100 * values['outside_network']:.0f}% outside the network")
         seconds = f"{values['best_s']:.3f} to {values['most_s']:.3f}"
-        return [each.name, each.kind, each.what, seconds, memory or outside]
+        return [each.name, each.kind, each.what, seconds, ", ".join(notes)]
 
     return of_part(results, SCAN, ["a whole scan, s", "kind", "by", "seconds", ""], cells)
 

@@ -10,6 +10,7 @@
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/gemm/gemm_choice.h"
 #include "codegen/hip/nests/nest_printer.h"
+#include "codegen/hip/volume/volume_kernels.h"
 #include "codegen/host/buffer_table.h"
 #include "codegen/host/model_interface.h"
 #include "codegen/host/step_description.h"
@@ -28,7 +29,8 @@ class HipEmitter {
       : program_(program),
         options_(options),
         suffix_(options.earlier.empty() ? "" : std::to_string(options.earlier.size())),
-        context_(program) {}
+        context_(program),
+        volume_kernels_(program) {}
 
   EmittedDevice run() {
     {
@@ -48,7 +50,9 @@ class HipEmitter {
     emitted.machine = options_.machine;
     emitted.program = "device_program" + suffix_;
     name_weights(emitted);
-    print_program(emitted);
+    const size_t first_of_volumes = kernels_.size();
+    print_volume_kernels();
+    print_program(emitted, first_of_volumes);
     emitted.source = device_header() + device_.take() + "}  // namespace onnxc::kernels\n";
     emitted.host = host_.take();
     emitted.host_headers = {host_headers_.begin(), host_headers_.end()};
@@ -271,7 +275,19 @@ class HipEmitter {
     emitted.weights_symbol = emitted.has_own_weights ? "onnxc_device_weights" + suffix_ : same->weights_symbol;
   }
 
-  void print_program(const EmittedDevice& emitted) {
+  void print_volume_kernels() {
+    if (volume_kernels_.empty()) return;
+    for (const std::string& header : VolumeKernels::headers()) device_headers_.insert(header);
+    device_.line("// For runs over whole volumes.");
+    volume_kernels_.print(device_);
+    device_.line("");
+    for (const VolumeKernels::Kernel& kernel : volume_kernels_.kernels()) {
+      kernels_.push_back(c_string_literal(kernel.name));
+      reported_.push_back({kernel.name, kernel.description, {}, std::nullopt});
+    }
+  }
+
+  void print_program(const EmittedDevice& emitted, size_t first_of_volumes) {
     const std::string code = device_code_symbol(options_.machine), space = "hip" + suffix_ + "::";
     host_.array("char* const", "device_kernels" + suffix_, kernels_);
     if (emitted.has_own_weights)
@@ -284,6 +300,7 @@ class HipEmitter {
     field("code_object", code);
     field("kernels", "device_kernels" + suffix_);
     field("kernel_count", std::to_string(kernels_.size()));
+    if (!volume_kernels_.empty()) field("volume", volume_kernels_.numbers(first_of_volumes));
     field("level_count", std::to_string(context_.level_count()));
     field("sizes", space + "sizes");
     field("buffer_count", std::to_string(context_.storages.size()));
@@ -298,6 +315,7 @@ class HipEmitter {
   const HipEmitOptions& options_;
   const std::string suffix_;  // of the names that each of several programs has
   EmitContext context_;
+  const VolumeKernels volume_kernels_;
   TextWriter device_, host_;
   StepDescriptionPrinter descriptions_{context_, 1};
   StepFlowPrinter flow_{context_};

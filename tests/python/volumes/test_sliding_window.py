@@ -319,7 +319,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"fixed": {"x": np.zeros(1)}}, r"these are not fixed: \[\]; expected one of \['x'\]"),
     ({"sw_device": "cuda:0"}, "sw_device is 'cuda:0', and the model runs on 'cpu': leave sw_device out"),
     ({"sw_device": torch.device("cuda")}, "sw_device is 'cuda', and the model runs on 'cpu'"),
-    ({"device": "cuda:1"}, "device is 'cuda:1', and results are blended on the CPU: expected 'cpu', or None"),
+    ({"device": "cuda:1"}, "device is 'cuda:1', and results come to the CPU: expected 'cpu', or None"),
     ({"with_coord": True}, "with_coord is True, and a compiled model takes no coordinates"),
 ]
 

@@ -5,11 +5,14 @@
 #include "gpu/program.h"
 
 // A text can be put together only by the preprocessor.
-#define FAKE_KERNEL(name) ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[48]\n)\n{ ret; }\n"
+#define FAKE_KERNEL_OF(name, bytes) \
+  ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[" bytes "]\n)\n{ ret; }\n"
+#define FAKE_KERNEL(name) FAKE_KERNEL_OF(name, "48")
 #define FAKE_PTX(version, target)                                                                               \
   "//\n.version " version "\n.target " target "\n.address_size 64\n" FAKE_KERNEL("multiply") FAKE_KERNEL("add") \
       FAKE_KERNEL("twice") FAKE_KERNEL("negate") FAKE_KERNEL("take") FAKE_KERNEL("ones") FAKE_KERNEL("add_sum") \
-          FAKE_KERNEL("count") FAKE_KERNEL("difference_of_windows")
+          FAKE_KERNEL("count") FAKE_KERNEL("difference_of_windows") FAKE_KERNEL_OF("volume_cut_float32", "528") \
+              FAKE_KERNEL_OF("volume_add_float32", "560") FAKE_KERNEL_OF("volume_finish", "168")
 
 namespace onnxc::runtime {
 

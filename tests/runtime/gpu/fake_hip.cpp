@@ -12,8 +12,6 @@
 
 namespace {
 
-using onnxc::FakeArguments;
-
 constexpr int invalid_value = 1, out_of_memory = 2, illegal_state = 401, no_such_kernel = 500, launch_failure = 719,
               not_while_capturing = 900, capture_spoilt = 901;
 constexpr int multiprocessor_count = 63;  // hipDeviceAttributeMultiprocessorCount
@@ -33,9 +31,9 @@ std::string architecture = "gfx942:sramecc+:xnack-";
 int compute_units = 304;
 std::string failed_call;
 
-using Kernel = onnxc::FakeKernel;
+using Kernel = const onnxc::FakeKernel*;
 struct Graph {
-  std::vector<std::pair<Kernel, FakeArguments>> launches;
+  std::vector<std::pair<Kernel, std::vector<char>>> launches;
 };
 Graph* captured = nullptr;  // while a stream captures
 const void* captured_in = nullptr;
@@ -134,21 +132,23 @@ int hipModuleGetFunction(void** function, void*, const char* name) {
   if (const int error = enter("hipModuleGetFunction")) return error;
   const Kernel found = onnxc::find_fake_kernel(name);
   if (found == nullptr) return no_such_kernel;
-  *function = reinterpret_cast<void*>(found);
+  *function = const_cast<onnxc::FakeKernel*>(found);
   return 0;
 }
 int hipModuleLaunchKernel(void* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned,
                           unsigned, void* stream, void**, void** extra) {
   if (const int error = enter("hipModuleLaunchKernel")) return error;
   history += "launch in " + name_of(stream) + "; ";
-  const FakeArguments& row = *static_cast<const FakeArguments*>(extra[1]);
-  if (*static_cast<size_t*>(extra[3]) != sizeof(FakeArguments)) return invalid_value;
-  if (row.point_stride != static_cast<int64_t>(blocks) * threads) return invalid_value;
-  const auto kernel = reinterpret_cast<Kernel>(function);
-  if (captured != nullptr)
-    captured->launches.emplace_back(kernel, row);
-  else
-    kernel(row);
+  const auto kernel = static_cast<Kernel>(function);
+  const void* arguments = extra[1];
+  const size_t size = *static_cast<size_t*>(extra[3]);
+  if (size != kernel->arguments_size || !kernel->is_right(arguments, int64_t{blocks} * threads)) return invalid_value;
+  if (captured != nullptr) {
+    const char* bytes = static_cast<const char*>(arguments);
+    captured->launches.emplace_back(kernel, std::vector<char>(bytes, bytes + size));
+  } else {
+    kernel->run(arguments);
+  }
   return 0;
 }
 int hipMalloc(void** pointer, size_t bytes) {
@@ -242,7 +242,7 @@ int hipGraphInstantiateWithFlags(Graph** executable, const Graph* graph, unsigne
 }
 int hipGraphLaunch(const Graph* executable, void*) {
   if (const int error = enter_outside("hipGraphLaunch")) return error;
-  for (const auto& [kernel, arguments] : executable->launches) kernel(arguments);
+  for (const auto& [kernel, arguments] : executable->launches) kernel->run(arguments.data());
   return 0;
 }
 int hipGraphDestroy(Graph* graph) {

@@ -47,16 +47,29 @@ void difference_of_windows(const FakeArguments& row) {
     result[row.limit] = row.right[0] - row.left[i];
   }
 }
-const std::map<std::string, FakeKernel> kernels = {
-    {"multiply", multiply}, {"add", add},     {"twice", twice},
-    {"negate", negate},     {"take", take},   {"ones", ones},
-    {"add_sum", add_sum},   {"count", count}, {"difference_of_windows", difference_of_windows}};
+
+template <void (*function)(const FakeArguments&)>
+constexpr FakeKernel kernel = {[](const void* arguments) { function(*static_cast<const FakeArguments*>(arguments)); },
+                               sizeof(FakeArguments),
+                               [](const void* arguments, int64_t threads) {
+                                 return static_cast<const FakeArguments*>(arguments)->point_stride == threads;
+                               }};
+
+const std::map<std::string, const FakeKernel*> kernels = {{"multiply", &kernel<multiply>},
+                                                          {"add", &kernel<add>},
+                                                          {"twice", &kernel<twice>},
+                                                          {"negate", &kernel<negate>},
+                                                          {"take", &kernel<take>},
+                                                          {"ones", &kernel<ones>},
+                                                          {"add_sum", &kernel<add_sum>},
+                                                          {"count", &kernel<count>},
+                                                          {"difference_of_windows", &kernel<difference_of_windows>}};
 
 }  // namespace
 
-FakeKernel find_fake_kernel(const std::string& name) {
+const FakeKernel* find_fake_kernel(const std::string& name) {
   const auto found = kernels.find(name);
-  return found != kernels.end() ? found->second : nullptr;
+  return found != kernels.end() ? found->second : find_fake_volume_kernel(name);
 }
 
 }  // namespace onnxc

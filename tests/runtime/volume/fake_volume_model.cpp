@@ -84,13 +84,14 @@ int32_t device_sizes(int32_t level, const int64_t* symbols, int64_t* buffer_byte
   return sizes(level, symbols, buffer_bytes, scratch_bytes);
 }
 const StepDescription device_steps[] = {on_gpu({"loops", "subtract", "Sub", {}, nullptr, nullptr, 0, nullptr}, launch)};
-const char* const kernels[] = {"difference_of_windows"};
+const char* const kernels[] = {"difference_of_windows", "volume_cut_float32", "volume_add_float32", "volume_finish"};
 const DeviceProgram device_program = {
     .architecture = fake_architecture,
     .compute_units = fake_compute_units,
     .code_object = reinterpret_cast<const unsigned char*>(fake_code),
     .kernels = kernels,
-    .kernel_count = 1,
+    .kernel_count = 4,
+    .volume = {{1, -1, -1}, {2, -1, -1}, 3},
     .sizes = device_sizes,
     .buffer_count = 3,
     .buffers = buffers,

@@ -55,6 +55,7 @@ TEST_F(VolumeOnGpu, RunsInBatchesAndGivesEverythingBack) {
 }
 
 TEST_F(VolumeOnGpu, TellsOfEachCallThatFailsAndGivesEverythingBack) {
+  volume.batch = 1;  // of more, fewer windows at once would be tried
   int call = 0, unheard = 0;
   for (;; ++call) {
     hip.reset(call);
@@ -85,6 +86,24 @@ TEST_F(VolumeOnGpu, TellsOfEachCallThatFailsAndGivesEverythingBack) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
+// Half as many windows are run at once when memory is short, and nobody is told.
+TEST_F(VolumeOnGpu, TakesFewerWindowsIfMemoryIsShort) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  for (int call = 0, found = 0; found < 12; ++call) {
+    hip.reset(call);
+    const onnxc_status status = run();
+    const std::string failed = hip.failed_call();
+    if (failed != "hipMalloc" && failed != "hipHostMalloc") continue;
+    ++found;
+    ASSERT_EQ(status, ONNXC_OK) << error;
+    expect_values();
+    EXPECT_EQ(result.runs, 18);
+  }
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
 // The values that the progress function sees, and the place at which it stops the run.
 struct Watcher {
   FakeHip& hip;
@@ -104,7 +123,7 @@ struct Watcher {
   }
 };
 
-TEST_F(VolumeOnGpu, TheNextRunIsUnderWayWhileOneIsBlendedAndTold) {
+TEST_F(VolumeOnGpu, ThreeMoreRunsAreUnderWayWhenOneIsTold) {
   hip.reset(-1);
   ASSERT_EQ(create(), ONNXC_OK) << error;
   Watcher watcher{hip};
@@ -114,7 +133,8 @@ TEST_F(VolumeOnGpu, TheNextRunIsUnderWayWhileOneIsBlendedAndTold) {
   ASSERT_EQ(run(), ONNXC_OK) << error;
   EXPECT_EQ(hip.chosen_device(), 1);
   EXPECT_THAT(watcher.told, ::testing::ElementsAre(4, 6, 10, 12, 16, 18));
-  EXPECT_THAT(watcher.launches, ::testing::ElementsAre(2, 3, 4, 5, 6, 6));
+  // Three for each run, and one for each box that a run made final. Four runs are started when the first is told.
+  EXPECT_THAT(watcher.launches, ::testing::ElementsAre(4 * 3 + 3, 5 * 3 + 4, 6 * 3 + 5, 24, 24, 24));
   watcher.stop_at = 10;
   EXPECT_EQ(run(), ONNXC_STOPPED);
   EXPECT_EQ(error, "stopped by the progress function");

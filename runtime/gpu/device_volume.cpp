@@ -1,0 +1,218 @@
+// Making the memory, the streams and the events of a run over a volume.
+#include "gpu/device_volume.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <new>
+
+#include "gpu/library/current_device.h"
+
+namespace onnxc::runtime {
+namespace {
+
+constexpr int64_t float_bytes = sizeof(float);
+// Large enough for the bus, small enough to be ready soon.
+constexpr int64_t usual_piece_bytes = int64_t{16} << 20;
+
+// The number of a type among VolumeKernels::types.
+int32_t window_type(onnxc_dtype dtype) { return dtype == ONNXC_FLOAT16 ? 1 : dtype == ONNXC_BFLOAT16 ? 2 : 0; }
+
+bool is_part(WindowUse use) { return use == WindowUse::windows || use == WindowUse::blended; }
+
+}  // namespace
+
+DeviceVolumeRun* DeviceVolumeRun::create(const DeviceModule& module, const VolumeOnDevice& description,
+                                         onnxc_status& status, ErrorText& error) {
+  void* memory = malloc(sizeof(DeviceVolumeRun));
+  if (memory == nullptr) {
+    error.append("no memory for the volume");
+    status = ONNXC_OUT_OF_MEMORY;
+    return nullptr;
+  }
+  auto* run = new (memory) DeviceVolumeRun(module);
+  status = run->set_up(description, error);
+  if (status == ONNXC_OK) return run;
+  destroy(run);
+  return nullptr;
+}
+
+void DeviceVolumeRun::destroy(DeviceVolumeRun* run) {
+  run->~DeviceVolumeRun();
+  free(run);
+}
+
+DeviceVolumeRun::~DeviceVolumeRun() {
+  ErrorText unheard;
+  CurrentDevice current(gpu_, module_.device());
+  current.enter(unheard);  // also of a device that is lost all is given back
+  if (model_ != nullptr) {
+    ignore(gpu_.wait_for_stream(model_));
+    ignore(gpu_.destroy_stream(model_));
+  }
+  copies_.destroy();
+  for (const GpuEvent event : run_ends_)
+    if (event != nullptr) ignore(gpu_.destroy_event(event));
+  for (const Piece& piece : sent_)
+    if (piece.passed != nullptr) ignore(gpu_.destroy_event(piece.passed));
+  for (const Piece& piece : results_)
+    if (piece.passed != nullptr) ignore(gpu_.destroy_event(piece.passed));
+  for (int64_t i = 0; i < device_count_; ++i) ignore(gpu_.free(device_memory_[i]));
+  for (int64_t i = 0; i < host_count_; ++i) ignore(gpu_.free_host(host_memory_[i]));
+}
+
+onnxc_status DeviceVolumeRun::set_up(const VolumeOnDevice& description, ErrorText& error) {
+  const int64_t count = description.buffers.size();
+  // For each value its own memory, its ring and its importance, and pieces of results.
+  if (!values.allocate(count) || !parts_.allocate(count) || !device_memory_.allocate(3 * count + pieces) ||
+      !host_memory_.allocate(pieces + sent_pieces)) {
+    error.append("no memory for the volume");
+    return ONNXC_OUT_OF_MEMORY;
+  }
+  least_importance_ = description.least_importance;
+  CurrentDevice current(gpu_, module_.device());
+  onnxc_status status = current.enter(error);
+  if (status == ONNXC_OK) status = make_streams(error);
+  for (int64_t i = 0; i < count && status == ONNXC_OK; ++i) {
+    parts_[i].use = description.buffers[i].use;
+    status = make_value(description.buffers[i], i, error);
+    if (status == ONNXC_OK && is_part(description.buffers[i].use)) status = make_part(description, i, error);
+  }
+  if (status == ONNXC_OK) status = make_pieces(description, error);
+  return status;
+}
+
+onnxc_status DeviceVolumeRun::make_streams(ErrorText& error) {
+  onnxc_status status = copies_.make(error);
+  if (status != ONNXC_OK) return status;
+  const GpuResult result = gpu_.create_stream(&model_, gpu_stream_non_blocking);
+  if (!succeeded(gpu_, result, "", error)) return status_of(result);
+  stream = model_;
+  for (GpuEvent& event : run_ends_)
+    if (status == ONNXC_OK) status = make_event(event, error);
+  return status;
+}
+
+onnxc_status DeviceVolumeRun::make_event(GpuEvent& event, ErrorText& error) {
+  const GpuResult result = gpu_.create_event(&event, gpu_event_without_time);
+  return succeeded(gpu_, result, "", error) ? ONNXC_OK : status_of(result);
+}
+
+onnxc_status DeviceVolumeRun::allocate(void** memory, int64_t bytes, const char* what, ErrorText& error) {
+  const GpuResult result = gpu_.allocate(memory, static_cast<size_t>(bytes));
+  if (!succeeded(gpu_, result, what, error)) return status_of(result);
+  device_memory_[device_count_++] = *memory;
+  working_bytes += bytes;
+  return ONNXC_OK;
+}
+
+onnxc_status DeviceVolumeRun::allocate_host(void** memory, int64_t bytes, const char* what, ErrorText& error) {
+  const GpuResult result = gpu_.allocate_host(memory, static_cast<size_t>(bytes), 0);
+  if (!succeeded(gpu_, result, what, error)) return status_of(result);
+  host_memory_[host_count_++] = *memory;
+  working_bytes += bytes;
+  return ONNXC_OK;
+}
+
+// The model's argument for a run.
+onnxc_status DeviceVolumeRun::make_value(const WindowBuffer& buffer, int64_t index, ErrorText& error) {
+  onnxc_value& value = values[index];
+  value = buffer.value;
+  const bool is_fixed = buffer.use == WindowUse::fixed;
+  if (is_fixed && value.device == ONNXC_GPU) return ONNXC_OK;
+  value.device = ONNXC_GPU;
+  if (value.bytes == 0) return ONNXC_OK;
+  const onnxc_status status = allocate(&value.data, value.bytes, "for windows", error);
+  if (status != ONNXC_OK || !is_fixed) return status;
+  const GpuResult result =
+      gpu_.copy(value.data, buffer.value.data, static_cast<size_t>(value.bytes), GpuCopy::to_device, copies_.up);
+  return succeeded(gpu_, result, "of a fixed input", error) ? ONNXC_OK : status_of(result);
+}
+
+// The ring: the slab axis outermost, then the channels.
+onnxc_status DeviceVolumeRun::make_part(const VolumeOnDevice& description, int64_t index, ErrorText& error) {
+  const WindowBuffer& buffer = description.buffers[index];
+  const bool is_input = buffer.use == WindowUse::windows;
+  const int32_t slab_axis = description.slab_axis;
+  Part& part = parts_[index];
+  part.type = window_type(buffer.value.dtype);
+  part.channels = buffer.channels;
+  const VolumeKernels& kernels = module_.program().volume;
+  if ((is_input ? kernels.cut : kernels.add)[part.type] < 0) {
+    error.append("this model's code for the GPU has no kernels for volumes: compile it again");
+    return ONNXC_UNSUPPORTED_DEVICE;
+  }
+  // Points of a launch for one window.
+  int64_t points = is_input ? buffer.channels : buffer.channels / kernels::channels_a_thread + 1;
+  int64_t floats = 1;
+  bool fits = true;
+  part.layout.slab_axis = slab_axis;
+  for (int32_t a = device_axes; a-- > 0;) {
+    part.window[a] = static_cast<int32_t>(buffer.window[a]);
+    fits &= !__builtin_mul_overflow(points, buffer.window[a], &points);
+    if (a == slab_axis) continue;
+    part.layout.strides[a] = floats;
+    fits &= !__builtin_mul_overflow(floats, buffer.padded[a], &floats);
+  }
+  part.layout.channel_stride = floats;
+  const int64_t places = is_input ? description.slices : buffer.window[slab_axis];
+  int64_t bytes = 0;
+  fits &= !__builtin_mul_overflow(floats, is_input ? buffer.channels : buffer.channels + 1, &part.slice_floats) &&
+          !__builtin_mul_overflow(part.slice_floats, places, &bytes) &&
+          !__builtin_mul_overflow(bytes, float_bytes, &bytes) && points <= kernels::most_points;
+  if (!fits) {
+    error.append("a window is too large for the GPU's kernels, which count %lld elements: take a smaller one",
+                 static_cast<long long>(kernels::most_points));
+    return ONNXC_WRONG_DIMS;
+  }
+  part.layout.strides[slab_axis] = part.slice_floats;
+  part.layout.places = kernels::Divisor::of(places);
+  void* ring = nullptr;
+  onnxc_status status =
+      allocate(&ring, bytes, is_input ? "for slices of the volume" : "for the sums of the volume", error);
+  part.ring = static_cast<float*>(ring);
+  if (status != ONNXC_OK || is_input) return status;
+  const GpuResult result = gpu_.fill(ring, 0, static_cast<size_t>(bytes), model_);
+  if (!succeeded(gpu_, result, "", error)) return status_of(result);
+  return make_importance(buffer, part, error);
+}
+
+onnxc_status DeviceVolumeRun::make_importance(const WindowBuffer& buffer, Part& part, ErrorText& error) {
+  void* memory = nullptr;
+  const int64_t count = buffer.window[0] + buffer.window[1] + buffer.window[2];
+  const onnxc_status status = allocate(&memory, count * float_bytes, "for the importance of places", error);
+  if (status != ONNXC_OK) return status;
+  auto* next = static_cast<float*>(memory);
+  for (int32_t a = 0; a < device_axes; ++a) {
+    part.importance[a] = next;
+    const GpuResult result = gpu_.copy(next, buffer.importance[a], static_cast<size_t>(buffer.window[a] * float_bytes),
+                                       GpuCopy::to_device, copies_.up);
+    if (!succeeded(gpu_, result, "of the importance of places", error)) return status_of(result);
+    next += buffer.window[a];
+  }
+  return ONNXC_OK;
+}
+
+onnxc_status DeviceVolumeRun::make_pieces(const VolumeOnDevice& description, ErrorText& error) {
+  int64_t largest_slice = 0, all_slices = 0;
+  for (const Part& part : parts_) {
+    if (part.use != WindowUse::windows) continue;
+    largest_slice = std::max(largest_slice, part.slice_floats * float_bytes);
+    all_slices = std::max(all_slices, part.slice_floats * float_bytes * part.layout.places.divisor);
+  }
+  sent_bytes_ = std::max(largest_slice, std::min(all_slices, usual_piece_bytes));
+  onnxc_status status = ONNXC_OK;
+  for (Piece& piece : sent_) {
+    if (status == ONNXC_OK) status = allocate_host(&piece.host, sent_bytes_, "for slices of the volume", error);
+    if (status == ONNXC_OK) status = make_event(piece.passed, error);
+  }
+  piece_bytes = std::max(description.largest_line, std::min(description.largest_result, usual_piece_bytes));
+  for (Piece& piece : results_) {
+    if (status == ONNXC_OK) status = allocate_host(&piece.host, piece_bytes, "for results of the volume", error);
+    if (status == ONNXC_OK) status = allocate(&piece.device, piece_bytes, "for results of the volume", error);
+    if (status == ONNXC_OK) status = make_event(piece.passed, error);
+  }
+  return status;
+}
+
+}  // namespace onnxc::runtime

@@ -4,8 +4,17 @@
 
 #include "gpu/program.h"
 
-// A text can be put together only by the preprocessor.
-#define FAKE_KERNEL(name) ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[48]\n)\n{ ret; }\n"
+// A text can be put together only by the preprocessor. With FAKE_LONG_KERNELS each is a module of its own
+// (gpu/device_code.h).
+#ifdef FAKE_LONG_KERNELS
+#define FAKE_TEN(text) text text text text text text text text text text
+#define FAKE_BODY \
+  FAKE_TEN(FAKE_TEN(FAKE_TEN("// A long comment, so that each kernel fills the 64 KiB of a module.   \n")))
+#else
+#define FAKE_BODY
+#endif
+#define FAKE_KERNEL(name) \
+  ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[48]\n)\n{\n" FAKE_BODY "ret;\n}\n"
 #define FAKE_PTX(version, target)                                                                               \
   "//\n.version " version "\n.target " target "\n.address_size 64\n" FAKE_KERNEL("multiply") FAKE_KERNEL("add") \
       FAKE_KERNEL("twice") FAKE_KERNEL("negate") FAKE_KERNEL("take") FAKE_KERNEL("ones") FAKE_KERNEL("add_sum") \

@@ -42,9 +42,13 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);
 
-// How a person builds the code from what write_source wrote: lines for the head of the device source. `source`,
-// `code`: what follows the host file's name.
-std::vector<std::string> device_build_lines(const machine::GpuMachine& gpu, const std::string& source,
-                                            const std::string& code);
+// The ends of the names of a program's files, after the host file's name.
+struct DeviceSuffixes {
+  std::string source, weights;
+  std::string compiled;  // by clang
+  std::string code;      // what model.so holds: the same, or the cubin that is assembled of it
+};
+// How a person builds the code from what write_source wrote: lines for the head of the device source.
+std::vector<std::string> device_build_lines(const machine::GpuMachine& gpu, const DeviceSuffixes& suffixes);
 
 }  // namespace onnxc

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/text.h"
 #include "toolchain/build_commands.h"
 #include "toolchain/ptxas.h"
@@ -58,6 +59,9 @@ DeviceToolchain find_libclc(const Compiler& compiler) {
     user_check(fs::exists(fs::path(chosen) / name), "ONNXC_LIBCLC is {}, and {} is not in it", quote(chosen), name);
     return {chosen, compiler};
   }
+  // A distribution's may be newer than the clang that reads it; the wheel's is that of the oldest.
+  const fs::path own = installed_parts(installation_prefix()).runtime.parent_path();
+  if (fs::exists(own / name)) return {own, compiler};
   for (const char* folder : libclc_folders)
     if (fs::exists(fs::path(folder) / name)) return {folder, compiler};
   user_error(

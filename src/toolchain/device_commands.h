@@ -22,7 +22,8 @@ struct DeviceToolchain {
   Compiler compiler;                // the clang that reads them
 };
 // For AMD's ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler`
-// is used if ROCm does not bring its own. For NVIDIA's ONNXC_LIBCLC names a folder; without it that of a distribution.
+// is used if ROCm does not bring its own. For NVIDIA's ONNXC_LIBCLC names a folder; without it the library that a wheel
+// brings is taken, else a distribution's.
 // Throws UserError, which says what to install, if the libraries are missing.
 DeviceToolchain find_device_toolchain(const Compiler& compiler, machine::Vendor vendor);
 // Called before any work: UserError if the compiler does not know GPUs (zig) and ROCm does not bring its own for all of

@@ -18,8 +18,11 @@ install(FILES src/machine/gpu_machine.h src/machine/gpu_row.h src/machine/amd_ma
               src/machine/vector_unit.h DESTINATION share/onnxc/include/machine)
 install(DIRECTORY src/kernels DESTINATION share/onnxc/include FILES_MATCHING PATTERN "*.h" PATTERN "*_instances.cpp")
 
-# A wheel says what it is made of (PEP 770).
+# A wheel brings the functions of NVIDIA's kernels, which not every distribution has, and says what it is made of (PEP
+# 770).
 if(SKBUILD_METADATA_DIR)
+  find_file(ONNXC_LIBCLC nvptx64--nvidiacl.bc PATHS /usr/lib/clc /usr/share/clc REQUIRED NO_DEFAULT_PATH)
+  install(FILES ${ONNXC_LIBCLC} DESTINATION lib/onnxc)
   find_program(ONNXC_PYTHON python3 REQUIRED)
   execute_process(COMMAND ${ONNXC_ZIG} version OUTPUT_VARIABLE zig_version OUTPUT_STRIP_TRAILING_WHITESPACE
                   COMMAND_ERROR_IS_FATAL ANY)

@@ -104,7 +104,7 @@ def test_its_bill_of_materials(wheel: Path) -> None:
     versions = {package["name"]: package["versionInfo"] for package in content["packages"]}
     assert versions["onnxc"] == version
     assert all(version[0].isdigit() for version in versions.values())
-    assert {"ONNX", "Protocol Buffers", "zlib", "libstdc++"} <= versions.keys()
+    assert {"ONNX", "Protocol Buffers", "zlib", "libstdc++", "libclc"} <= versions.keys()
 
 
 def test_another_folder_gives_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
@@ -166,3 +166,17 @@ print(onnxc.__version__)
 def test_from_python_without_the_command_on_the_path(environment: Environment) -> None:
     version = environment.run("python", "-c", PROGRAM, DEMO, PATH="/nowhere").strip()
     assert environment.run("onnxc", "--version").splitlines()[0] == f"onnxc {version}"
+
+
+def test_compiles_for_nvidia_with_the_libclc_that_it_brings(environment: Environment) -> None:
+    """The system's is not looked at: a broken one in the wheel's place would be told."""
+    carried = environment.folder / "venv" / "lib" / "onnxc" / "nvptx64--nvidiacl.bc"
+    options = ("--target", "gpu", "--gpu-arch", "sm_80", "--compiler", "clang++-19")
+    words = ("onnxc", DEMO / "model.onnx", "-o", "gpu.so", *options)
+    path = f"{environment.folder}/venv/bin:/usr/bin:/bin"
+    environment.run(*words, PATH=path)
+    content = carried.read_bytes()
+    carried.write_bytes(content[:1000])
+    with pytest.raises(AssertionError, match=r"nvptx64--nvidiacl\.bc"):
+        environment.run(*words, PATH=path)
+    carried.write_bytes(content)

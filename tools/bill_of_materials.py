@@ -47,6 +47,7 @@ COMPONENTS = [
     Component("libgcc", "GPL-3.0-or-later WITH GCC-exception-3.1", "libgcc-12-dev"),
     Component("libunwind", "Apache-2.0 WITH LLVM-exception"),
     Component("compiler-rt", "Apache-2.0 WITH LLVM-exception"),
+    Component("libclc", "Apache-2.0 WITH LLVM-exception", "libclc-19"),
 ]
 
 

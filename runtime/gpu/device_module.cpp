@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "gpu/device_choice.h"
 #include "gpu/library/current_device.h"
 #include "gpu/program_choice.h"
 #include "threads/fork_lock.h"
@@ -14,54 +15,23 @@ namespace {
 constinit ForkLock modules_lock;
 constinit DeviceModule* modules = nullptr;
 
-// Whether the library finds a GPU at all.
-bool has_device(const GpuLibrary& gpu, ErrorText& error) {
-  int count = 0;
-  if (!succeeded(gpu, gpu.init(0), "", error) || !succeeded(gpu, gpu.device_count(&count), "", error)) {
-    error.append("; %s", gpu.if_no_device);
-    return false;
-  }
-  if (count == 0) error.append("%s sees no GPU; %s", gpu.name, gpu.if_no_device);
-  return count > 0;
-}
-
-// The library of the first vendor, in the order of the model's programs, that has a GPU here; null with the reasons of
-// all.
-const GpuLibrary* library_with_device(ErrorText& error) {
-  bool is_tried[gpu_vendor_count] = {};
-  for (int32_t i = 0; i < model.device_program_count; ++i) {
-    const GpuVendor vendor = vendor_of(*model.device_programs[i]);
-    bool& is_known = is_tried[static_cast<int32_t>(vendor)];
-    if (is_known) continue;
-    is_known = true;
-    if (*error.text() != '\0') error.append("; ");
-    const GpuLibrary* gpu = gpu_library(vendor, error);
-    if (gpu != nullptr && has_device(*gpu, error)) {
-      error.clear();
-      return gpu;
-    }
-  }
-  error.append("; %s", on_the_cpu());
-  return nullptr;
-}
-
 }  // namespace
 
 DeviceModule* DeviceModule::acquire(int device, onnxc_status& status, ErrorText& error) {
   status = ONNXC_UNSUPPORTED_DEVICE;
-  const GpuLibrary* gpu = library_with_device(error);
-  if (gpu == nullptr) return nullptr;
+  ChosenDevice chosen;
+  if (!choose_device(device, chosen, error)) return nullptr;
   modules_lock.lock();
   DeviceModule* module = modules;
-  while (module != nullptr && module->device_.index != device) module = module->next_;
+  while (module != nullptr && (module->device_.index != device || module->gpu_ != chosen.gpu)) module = module->next_;
   if (module == nullptr) {
     if (void* memory = malloc(sizeof(DeviceModule))) {
       module = new (memory) DeviceModule;
-      module->gpu_ = gpu;
+      module->gpu_ = chosen.gpu;
       module->device_.index = device;
       module->next_ = modules;
       modules = module;
-      status = module->load(error);
+      status = module->load(chosen.description, error);
     } else {
       status = ONNXC_OUT_OF_MEMORY;
     }
@@ -88,60 +58,31 @@ void DeviceModule::release(DeviceModule* module) {
   modules_lock.unlock();
 }
 
-bool DeviceModule::check_device(ErrorText& error) const {
-  int count = 0;
-  if (!succeeded(*gpu_, gpu_->device_count(&count), "", error)) return false;
-  if (device_.index >= 0 && device_.index < count) return true;
-  error.append("there is no GPU %d: %s sees %d; choose another number; %s", device_.index, gpu_->name, count,
-               on_the_cpu());
-  return false;
-}
-
-onnxc_status DeviceModule::load(ErrorText& error) {
-  if (!check_device(error)) return ONNXC_UNSUPPORTED_DEVICE;
+onnxc_status DeviceModule::load(const GpuDescription& description, ErrorText& error) {
   const GpuResult result = gpu_->open_device(device_);
   is_open_ = result.is_ok();
   if (!succeeded(*gpu_, result, "", error)) return status_of(result);
   CurrentDevice current(*gpu_, device_);
   onnxc_status status = current.enter(error);
-  if (status == ONNXC_OK) status = load_program(error);
+  if (status == ONNXC_OK) status = load_program(description, error);
   return status == ONNXC_OK && program_->weights_size > 0 ? upload_weights(error) : status;
 }
 
 // The best program that the driver is new enough for. Before HIP 6 the first is tried, and the error of
 // hipModuleLoadData has to do.
-onnxc_status DeviceModule::load_program(ErrorText& error) {
-  GpuDescription description;
-  GpuResult result = gpu_->describe(device_, description);
-  if (!succeeded(*gpu_, result, "", error)) return status_of(result);
-  char log[512] = "";
+onnxc_status DeviceModule::load_program(const GpuDescription& description, ErrorText& error) {
+  GpuResult result;
   do {
     const DeviceProgram* const chosen =
         choose_program(model.device_programs, model.device_program_count, gpu_->vendor, description, program_);
     if (chosen == nullptr) break;
+    code_.unload(*gpu_);
     program_ = chosen;
-    result = gpu_->load_module(&module_, program_->code_object, log, sizeof log);
+    result = code_.load(*gpu_, device_, *program_);
   } while (gpu_->is_too_new(result.code));
-  if (program_ == nullptr) {
-    error.append("this model was compiled for '%s', and GPU %d is %s; %s%s", model.target, device_.index,
-                 description.name, gpu_->if_no_code, model.cpu_program_count > 0 ? ", or run it on the CPU" : "");
-    return ONNXC_UNSUPPORTED_DEVICE;
-  }
-  if (succeeded(*gpu_, result, "", error)) return find_kernels(error);
-  if (*log != '\0') error.append("; the driver says: %s", log);
+  if (succeeded(*gpu_, result, code_.failed_part(), error)) return ONNXC_OK;
+  if (*code_.log() != '\0') error.append("; the driver says: %s", code_.log());
   return status_of(result);
-}
-
-onnxc_status DeviceModule::find_kernels(ErrorText& error) {
-  if (!kernels_.allocate(program_->kernel_count)) {
-    error.append("no memory for the kernels");
-    return ONNXC_OUT_OF_MEMORY;
-  }
-  for (int32_t i = 0; i < program_->kernel_count; ++i) {
-    const GpuResult result = gpu_->find_kernel(&kernels_[i], module_, program_->kernels[i]);
-    if (!succeeded(*gpu_, result, "", error)) return status_of(result);
-  }
-  return ONNXC_OK;
 }
 
 // In a stream of its own, and nobody waits but the first kernels: the null stream would wait for the caller's work, and
@@ -178,7 +119,7 @@ void DeviceModule::give_back() {
   }
   if (arrival_ != nullptr) ignore(gpu_->destroy_event(arrival_));
   if (weights_ != nullptr) ignore(gpu_->free(weights_));
-  if (module_ != nullptr) ignore(gpu_->unload_module(module_));
+  code_.unload(*gpu_);
 }
 
 }  // namespace onnxc::runtime

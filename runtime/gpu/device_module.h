@@ -2,7 +2,7 @@
 // unloads them.
 #pragma once
 
-#include "base/array.h"
+#include "gpu/device_code.h"
 #include "gpu/library/gpu_library.h"
 #include "gpu/program.h"
 
@@ -10,24 +10,23 @@ namespace onnxc::runtime {
 
 class DeviceModule {
  public:
-  // Null and a status if the device is missing, is of another architecture than the code, or is out of memory.
+  // Null and a status if no vendor's device of this number runs a program of the model (device_choice.h), or it is out
+  // of memory.
   static DeviceModule* acquire(int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 
   const GpuLibrary& gpu() const { return *gpu_; }
   const GpuDevice& device() const { return device_; }
   const DeviceProgram& program() const { return *program_; }
-  GpuKernel kernel(int32_t index) const { return kernels_[index]; }
+  GpuKernel kernel(int32_t index) const { return code_.kernel(index); }
   char* weights() const { return static_cast<char*>(weights_); }
   // The event that a stream must wait for before its kernels read the weights; null if there are none.
   GpuEvent weights_arrival() const { return arrival_; }
 
  private:
-  onnxc_status load(ErrorText& error);
+  onnxc_status load(const GpuDescription& description, ErrorText& error);
   onnxc_status upload_weights(ErrorText& error);
-  bool check_device(ErrorText& error) const;
-  onnxc_status load_program(ErrorText& error);
-  onnxc_status find_kernels(ErrorText& error);
+  onnxc_status load_program(const GpuDescription& description, ErrorText& error);
   void unload();
   void give_back();
 
@@ -36,8 +35,7 @@ class DeviceModule {
   bool is_open_ = false;
   int users_ = 0;
   const DeviceProgram* program_ = nullptr;  // that for this GPU
-  GpuModule module_ = nullptr;
-  Array<GpuKernel> kernels_;
+  DeviceCode code_;
   void* weights_ = nullptr;
   GpuStream upload_ = nullptr;
   GpuEvent arrival_ = nullptr;

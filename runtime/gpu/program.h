@@ -33,7 +33,7 @@ struct VolumeKernels {
 };
 
 struct DeviceProgram {
-  const char* architecture;          // that the code is for: "gfx942", "sm_80" and newer, or only "sm_90a"
+  const char* architecture;          // that the code is for: "gfx942", "sm_80" (program_choice.h: which cards run it)
   int32_t compute_units;             // of the card that it is planned for
   const unsigned char* code_object;  // AMD's; NVIDIA's is the text of PTX with its zero, or a cubin
   const char* const* kernels;

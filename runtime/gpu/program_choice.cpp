@@ -26,6 +26,7 @@ int32_t rank(const DeviceProgram& program, GpuVendor vendor, const GpuDescriptio
   const char* text = program.architecture + sizeof nvidia_prefix - 1;
   const auto capability = static_cast<int32_t>(take_number(text));
   if (*text != '\0') return capability == device.capability ? 2 * capability + 1 : does_not_run;
+  if (is_cubin(program) && capability / 10 != device.capability / 10) return does_not_run;
   return capability <= device.capability ? 2 * capability : does_not_run;
 }
 
@@ -33,6 +34,10 @@ int32_t rank(const DeviceProgram& program, GpuVendor vendor, const GpuDescriptio
 
 GpuVendor vendor_of(const DeviceProgram& program) {
   return begins_with(program.architecture, nvidia_prefix) ? GpuVendor::nvidia : GpuVendor::amd;
+}
+
+bool is_cubin(const DeviceProgram& program) {
+  return vendor_of(program) == GpuVendor::nvidia && memcmp(program.code_object, "\177ELF", 4) == 0;
 }
 
 const DeviceProgram* choose_program(const DeviceProgram* const* programs, int32_t count, GpuVendor vendor,

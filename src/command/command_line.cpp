@@ -92,6 +92,13 @@ void check_gpus(const Options& options) {
   }
 }
 
+void check_gpu_code(const Options& options) {
+  if (options.gpu_code != "cubin") return;
+  const bool has_nvidia = std::ranges::any_of(
+      options.gpus, [&](const std::string& gpu) { return options.makes_cubin(*machine::find_gpu(gpu)); });
+  if (!has_nvidia) throw UsageError("--gpu-code cubin is for NVIDIA's GPUs, and --gpu-arch names none; give sm_80");
+}
+
 void check_marches(const Options& options) {
   if (options.marches.size() == 1) return;
   if (!options.for_cpu()) throw UsageError("--march names several CPUs, and --target gpu has no code for any");
@@ -149,6 +156,13 @@ struct Words {
         .with_commas()
         .with({"--target=gpu"})
         .word("A,B");
+    table
+        .option("--gpu-code", options.gpu_code,
+                "code for NVIDIA's GPUs: ptx (default), which the driver compiles at the first load and which runs on "
+                "newer GPUs too, or cubin, which only loads, made by ptxas for the GPUs that --gpu-arch names")
+        .one_of({"ptx", "cubin"})
+        .with({"--target=gpu"})
+        .word("KIND");
     table
         .option("--fp32", options.fp32,
                 "precision of float32 matrix products on the GPU: ieee (default), xf32 (10 bits of mantissa; also "
@@ -303,6 +317,7 @@ struct Words {
     for (std::string& gpu : options.gpus)
       if (gpu == "native") gpu = native_gpu().name;
     check_gpus(options);
+    check_gpu_code(options);
     check_marches(options);
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only)

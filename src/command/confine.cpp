@@ -13,6 +13,7 @@
 #include "support/processes/subprocess.h"
 #include "toolchain/compiler.h"
 #include "toolchain/installation.h"
+#include "toolchain/ptxas.h"
 
 namespace onnxc {
 namespace {
@@ -106,6 +107,11 @@ void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
   if (const std::string_view chosen = environment("ONNXC_DEVICE_LIBRARIES"); !chosen.empty())
     rules.readable.emplace_back(chosen);
   if (const std::string_view libclc = environment("ONNXC_LIBCLC"); !libclc.empty()) rules.readable.emplace_back(libclc);
+  // A search from inside would not see the Python environment that it is in.
+  if (const std::optional<std::string> ptxas = find_ptxas()) {
+    request.ptxas = *ptxas;
+    add_program(rules.runnable, *ptxas);
+  }
   try {
     const BuildParts parts = find_parts();
     add(rules.readable, parts.include_folders);
@@ -114,7 +120,6 @@ void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
     add_program(rules.runnable, compiler.command.front());
     if (!compiler.is_zig()) return add_program(rules.runnable, "ld." + compiler.linker);
     rules.writable.push_back(zig_cache());
-    // A search from inside would not see the Python environment that it is in.
     request.compiler = compiler.command.front();
   } catch (const UserError&) {  // the compile says what is missing, if it needs it
   }

@@ -1,6 +1,7 @@
 // The GPUs that onnxc compiles for, by name.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "machine/gpu_machine.h"
@@ -27,6 +28,13 @@ constexpr bool runs_on(const GpuMachine& gpu, int capability) {
   for (const char digit : architecture.substr(3))
     if (digit >= '0' && digit <= '9') code = 10 * code + (digit - '0');
   return architecture.ends_with('a') ? code == capability : code <= capability;
+}
+
+// The name that ptxas has for the card. PTX is for the oldest card that has its instructions, a cubin for the card
+// itself: it does not run on another generation.
+inline std::string cubin_architecture(const GpuMachine& gpu) {
+  const bool is_only_for_it = std::string_view(gpu.architecture).ends_with('a');
+  return "sm_" + std::to_string(gpu.compute_capability) + (is_only_for_it ? "a" : "");
 }
 
 // The row whose plans suit a GPU best: of its capability or architecture, with the nearest number of compute units;

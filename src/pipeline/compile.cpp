@@ -25,6 +25,7 @@
 #include "support/text.h"
 #include "toolchain/build_commands.h"
 #include "toolchain/device_commands.h"
+#include "toolchain/ptxas.h"
 #include "toolchain/toolchain.h"
 
 namespace onnxc {
@@ -77,6 +78,14 @@ Compiler choose_compiler(const CompileRequest& request) {
   return compiler;
 }
 
+// The assembler of NVIDIA's code, if the compile needs it, or has it at hand for a report; else empty.
+std::string choose_ptxas(const Options& options) {
+  const bool writes_code = options.emit == Emit::shared_object || options.emit == Emit::object;
+  if (options.output.empty() || !writes_code || !options.for_gpu()) return {};
+  if (options.gpu_code == "cubin") return required_ptxas(options.compiler.ptxas);
+  return options.report ? find_ptxas(options.compiler.ptxas).value_or("") : "";
+}
+
 // Returns what the compilers said.
 std::string write_output(const Options& options, const EmittedModel& emitted, const ToolchainOptions& toolchain) {
   switch (options.emit) {
@@ -101,6 +110,7 @@ class Compilation {
         last_(last_stage(options_)),
         files_(request),
         compiler_(choose_compiler(request)),
+        ptxas_(choose_ptxas(options_)),
         passes_(options_, request.messages) {}
 
   void run() {
@@ -178,12 +188,14 @@ class Compilation {
     std::vector<EmittedDevice> devices;
     passes_.time("emit for hip", [&] {
       for (const auto& [gpu, program] : programs_.gpus) {
-        const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size());
-        const std::vector<std::string> lines = device_build_lines(gpu, suffixes.source, suffixes.code);
-        devices.push_back(emit_hip(program, {gpu, model_.facts.sha256, described, lines, devices}));
+        const bool is_cubin = options_.makes_cubin(gpu);
+        const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size(), is_cubin);
+        const std::vector<std::string> lines = device_build_lines(gpu, suffixes);
+        devices.push_back(emit_hip(program, {gpu, model_.facts.sha256, described, lines, devices, is_cubin}));
       }
     });
-    report_->add_gpu(options_.gpus.front(), programs_.gpus.front().program);
+    report_->add_gpu(options_.gpus.front(), target_text(devices.front().machine, devices.front().is_cubin),
+                     programs_.gpus.front().program);
     kernels_ = devices.front().kernels;
     return devices;
   }
@@ -196,6 +208,7 @@ class Compilation {
                                      reports_kernels,
                                      options_.keep_refused,
                                      compiler_,
+                                     ptxas_,
                                      options_.limits.process_memory(),
                                      passes_.deadline()};
     if (compiles_libraries_first(compiler_))
@@ -222,6 +235,7 @@ class Compilation {
   const Stage last_;
   OutputFiles files_;
   const Compiler compiler_;
+  const std::string ptxas_;
   PassRunner passes_;
   ImportedModel model_;
   std::optional<Report> report_;

@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::string> gpus = {machine::default_gpu.name};  // --gpu-arch
   std::string precision = "float32";                            // in which type values between nodes are stored
   std::vector<std::string> keep_float32;                        // patterns of the nodes that stay float32
+  std::string gpu_code = "ptx";                                 // of NVIDIA's GPUs: ptx or cubin
   std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
   CompilerRequest compiler;
   Emit emit = Emit::shared_object;
@@ -48,6 +49,9 @@ struct Options {
 
   bool for_cpu() const { return target != "gpu"; }
   bool for_gpu() const { return target != "cpu"; }
+  bool makes_cubin(const machine::GpuMachine& gpu) const {
+    return gpu_code == "cubin" && gpu.vendor == machine::Vendor::nvidia;
+  }
 };
 
 }  // namespace onnxc

@@ -14,7 +14,7 @@ std::vector<std::string> suffixes_of_sources(const Options& options) {
   if (!options.for_gpu()) return suffixes;
   const std::vector<machine::GpuMachine> gpus = gpus_of(options);
   for (size_t i = 0; i < gpus.size(); ++i) {
-    const DeviceSuffixes device = device_suffixes(gpus[i], i);
+    const DeviceSuffixes device = device_suffixes(gpus[i], i, options.makes_cubin(gpus[i]));
     suffixes.insert(suffixes.end(), {device.source, device.weights});
   }
   return suffixes;

@@ -50,16 +50,15 @@ void Report::add_cpu(const Program& program) {
   add_nodes(*page_, "the CPU", (*json_)["nodes"], (*json_)["steps"]);
 }
 
-void Report::add_gpu(const std::string& architecture, const Program& program) {
+void Report::add_gpu(const std::string& architecture, const std::string& code, const Program& program) {
   if (form_ == Form::none) return;
   if (form_ == Form::tables)
-    return show_(fmt::format("\nOn the GPU:\n{}{}", nodes_table(nodes_, program), host_reads_table(program)));
-  (*json_)["gpu"] = {{"architecture", architecture},
-                     {"nodes", nodes_json(nodes_, program)},
-                     {"steps", steps_json(nodes_, program)},
-                     {"offers", *gpu_offers_},
-                     {"host_reads", host_reads_json(program)}};
-  add_nodes(*page_, architecture, (*json_)["gpu"]["nodes"], (*json_)["gpu"]["steps"]);
+    return show_(
+        fmt::format("\nOn the GPU, as {}:\n{}{}", code, nodes_table(nodes_, program), host_reads_table(program)));
+  (*json_)["gpu"] = {
+      {"architecture", architecture},         {"code", code},           {"nodes", nodes_json(nodes_, program)},
+      {"steps", steps_json(nodes_, program)}, {"offers", *gpu_offers_}, {"host_reads", host_reads_json(program)}};
+  add_nodes(*page_, fmt::format("{} ({})", architecture, code), (*json_)["gpu"]["nodes"], (*json_)["gpu"]["steps"]);
 }
 
 void Report::add_kernels(const std::vector<DeviceKernel>& kernels,

@@ -39,7 +39,8 @@ class Report {
   // For the graph that is lowered.
   void add_offers(const Target& target, const Graph& graph, const KernelChoices& choices);
   void add_cpu(const Program& program);
-  void add_gpu(const std::string& architecture, const Program& program);
+  // `code` says what model.so holds for it: "cuda sm_80".
+  void add_gpu(const std::string& architecture, const std::string& code, const Program& program);
   // Without resources if nothing was compiled, only planned.
   void add_kernels(const std::vector<DeviceKernel>& kernels, const std::map<std::string, KernelResources>& resources);
   // Shows the JSON, or writes the page.

@@ -12,9 +12,9 @@
 
 #include "support/diagnostics.h"
 #include "support/environment_error.h"
-#include "support/installation_prefix.h"
 #include "support/processes/subprocess.h"
 #include "support/text.h"
+#include "toolchain/python_packages.h"
 
 namespace onnxc {
 namespace {
@@ -86,22 +86,8 @@ std::optional<Compiler> find_clang() {
   return std::nullopt;
 }
 
-// The place under a Python's prefix to which pip installs the program of the package ziglang.
-std::optional<fs::path> zig_under(const fs::path& prefix) {
-  std::error_code error;
-  for (fs::directory_iterator folder(prefix / "lib", error), end; !error && folder != end; folder.increment(error)) {
-    if (!folder->path().filename().string().starts_with("python3")) continue;
-    for (const char* packages : {"site-packages", "dist-packages"})
-      if (const fs::path file = folder->path() / packages / "ziglang" / "zig"; fs::exists(file, error)) return file;
-  }
-  return std::nullopt;
-}
-
 std::optional<fs::path> find_zig() {
-  const char* environment = std::getenv("VIRTUAL_ENV");
-  for (const fs::path& prefix : {installation_prefix(), fs::path(environment != nullptr ? environment : "")})
-    if (!prefix.empty())
-      if (const std::optional<fs::path> found = zig_under(prefix)) return found;
+  if (std::optional<fs::path> found = find_in_python_packages({"ziglang/zig"})) return found;
   return find_program("zig");
 }
 

@@ -8,8 +8,9 @@ namespace onnxc {
 
 // The user's choice of a compiler; empty members take whatever is there.
 struct CompilerRequest {
-  std::string compiler;  // a command or a path, such as clang++-20; or zig
-  std::string glibc;     // the oldest that model.so must run with, such as 2.28
+  std::string compiler;    // a command or a path, such as clang++-20; or zig
+  std::string glibc;       // the oldest that model.so must run with, such as 2.28
+  std::string ptxas = {};  // the path of NVIDIA's assembler (ptxas.h)
 };
 
 struct Compiler {

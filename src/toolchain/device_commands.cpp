@@ -7,8 +7,10 @@
 #include <cstdlib>
 
 #include "support/diagnostics.h"
+#include "support/installation_prefix.h"
 #include "support/text.h"
 #include "toolchain/build_commands.h"
+#include "toolchain/ptxas.h"
 
 namespace onnxc {
 namespace {
@@ -57,6 +59,9 @@ DeviceToolchain find_libclc(const Compiler& compiler) {
     user_check(fs::exists(fs::path(chosen) / name), "ONNXC_LIBCLC is {}, and {} is not in it", quote(chosen), name);
     return {chosen, compiler};
   }
+  // A distribution's may be newer than the clang that reads it; the wheel's is that of the oldest.
+  const fs::path own = installed_parts(installation_prefix()).runtime.parent_path();
+  if (fs::exists(own / name)) return {own, compiler};
   for (const char* folder : libclc_folders)
     if (fs::exists(fs::path(folder) / name)) return {folder, compiler};
   user_error(
@@ -185,16 +190,23 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
   return command;
 }
 
-std::vector<std::string> device_build_lines(const GpuMachine& gpu, const std::string& source, const std::string& code) {
-  const bool is_nvidia = gpu.vendor == Vendor::nvidia;
+std::vector<std::string> device_build_lines(const GpuMachine& gpu, const DeviceSuffixes& suffixes) {
+  const bool is_nvidia = gpu.vendor == Vendor::nvidia, is_cubin = suffixes.code != suffixes.compiled;
   const std::vector<std::string> command =
       device_compile_command(Compiler(), gpu, {"$LIBRARIES"}, installed_parts("$PREFIX").include_folders,
-                             "$SOURCE" + source, "$SOURCE" + code);
-  return {fmt::format("To build its {}, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
-                      is_nvidia ? "PTX" : "code object"),
-          fmt::format("under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for {}",
-                      is_nvidia ? "libclc's" : "AMD's device libraries"),
-          fmt::format("{}:", fmt::join(device_library_names(gpu), ", ")), fmt::format("  {}", fmt::join(command, " "))};
+                             "$SOURCE" + suffixes.source, "$SOURCE" + suffixes.compiled);
+  std::vector<std::string> lines = {
+      fmt::format("To build its {}, SOURCE being the host file's name, PREFIX the folder that onnxc is installed",
+                  is_cubin    ? "cubin"
+                  : is_nvidia ? "PTX"
+                              : "code object"),
+      fmt::format("under and LIBRARIES the options -Xclang -mlink-builtin-bitcode -Xclang FILE for {}",
+                  is_nvidia ? "libclc's" : "AMD's device libraries"),
+      fmt::format("{}:", fmt::join(device_library_names(gpu), ", ")), fmt::format("  {}", fmt::join(command, " "))};
+  if (is_cubin)
+    lines.push_back(fmt::format(
+        "  {}", fmt::join(ptxas_command("ptxas", gpu, "$SOURCE" + suffixes.compiled, "$SOURCE" + suffixes.code), " ")));
+  return lines;
 }
 
 }  // namespace onnxc

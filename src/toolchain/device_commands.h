@@ -22,7 +22,8 @@ struct DeviceToolchain {
   Compiler compiler;                // the clang that reads them
 };
 // For AMD's ONNXC_DEVICE_LIBRARIES names a folder, ROCM_PATH a ROCm; without them Debian's, then /opt/rocm. `compiler`
-// is used if ROCm does not bring its own. For NVIDIA's ONNXC_LIBCLC names a folder; without it that of a distribution.
+// is used if ROCm does not bring its own. For NVIDIA's ONNXC_LIBCLC names a folder; without it the library that a wheel
+// brings is taken, else a distribution's.
 // Throws UserError, which says what to install, if the libraries are missing.
 DeviceToolchain find_device_toolchain(const Compiler& compiler, machine::Vendor vendor);
 // Called before any work: UserError if the compiler does not know GPUs (zig) and ROCm does not bring its own for all of
@@ -42,9 +43,13 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
                                                 const std::vector<std::filesystem::path>& include_folders,
                                                 const std::string& source, const std::string& output);
 
-// How a person builds the code from what write_source wrote: lines for the head of the device source. `source`,
-// `code`: what follows the host file's name.
-std::vector<std::string> device_build_lines(const machine::GpuMachine& gpu, const std::string& source,
-                                            const std::string& code);
+// The ends of the names of a program's files, after the host file's name.
+struct DeviceSuffixes {
+  std::string source, weights;
+  std::string compiled;  // by clang
+  std::string code;      // what model.so holds: the same, or the cubin that is assembled of it
+};
+// How a person builds the code from what write_source wrote: lines for the head of the device source.
+std::vector<std::string> device_build_lines(const machine::GpuMachine& gpu, const DeviceSuffixes& suffixes);
 
 }  // namespace onnxc

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <list>
@@ -15,6 +16,7 @@
 #include "support/text.h"
 #include "toolchain/build_commands.h"
 #include "toolchain/device_commands.h"
+#include "toolchain/ptxas.h"
 
 namespace onnxc {
 namespace {
@@ -67,24 +69,62 @@ class Build {
       const EmittedDevice& device = model_.devices[i];
       const machine::GpuMachine& gpu = device.machine;
       const DeviceToolchain toolchain = find_device_toolchain(options_.compiler, gpu.vendor);
-      const DeviceSuffixes suffixes = device_suffixes(gpu, i);
+      const DeviceSuffixes suffixes = suffixes_of(i);
       write_file(path("model" + suffixes.source), device.source);
       check_compiles_for(gpu, toolchain.compiler);
       commands_.push_back(device_compile_command(toolchain.compiler, gpu, device_libraries(toolchain, gpu),
                                                  parts_.include_folders, path("model" + suffixes.source).string(),
-                                                 path("model" + suffixes.code).string()));
-      // Only of the first GPU, as the report is. PTX has no registers of its own.
+                                                 path("model" + suffixes.compiled).string()));
+      // Only of the first GPU, as the report is. Ptxas tells of PTX.
       if (options_.reports_kernels && i == 0 && gpu.vendor == machine::Vendor::amd)
         commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
       if (device.has_own_weights) add_data(device.weights_symbol, device.weights);
     }
     said_ = fmt::format("{}", fmt::join(run_all(), ""));
     commands_.clear();
+    assemble_ptx();
     // The code is data of the host's file.
-    for (size_t i = 0; i < model_.devices.size(); ++i) {
-      const machine::GpuMachine& gpu = model_.devices[i].machine;
-      add_assembly(device_code_symbol(gpu), path("model" + device_suffixes(gpu, i).code));
-    }
+    for (size_t i = 0; i < model_.devices.size(); ++i)
+      add_assembly(device_code_symbol(model_.devices[i].machine), path("model" + suffixes_of(i).code));
+  }
+
+  DeviceSuffixes suffixes_of(size_t index) const {
+    const EmittedDevice& device = model_.devices[index];
+    return device_suffixes(device.machine, index, device.is_cubin);
+  }
+
+  // To cubins, and for the report of the first GPU, whose cubin is then thrown away.
+  void assemble_ptx() {
+    std::vector<size_t> assembled;
+    for (size_t i = 0; i < model_.devices.size(); ++i)
+      if (model_.devices[i].is_cubin || (i == 0 && tells_of_ptx())) assembled.push_back(i);
+    std::vector<std::string> said(assembled.size());
+    const auto assemble_one = [&](int64_t i) {
+      const auto index = static_cast<size_t>(i);
+      said[index] = assemble(assembled[index]);
+    };
+    parallel_for(static_cast<int64_t>(assembled.size()), assemble_one, options_.jobs);
+    if (!said.empty() && assembled.front() == 0) said_ += said.front();
+  }
+
+  bool tells_of_ptx() const {
+    return options_.reports_kernels && !options_.ptxas.empty() &&
+           model_.devices.front().machine.vendor == machine::Vendor::nvidia;
+  }
+
+  std::string assemble(size_t index) {
+    const machine::GpuMachine& gpu = model_.devices[index].machine;
+    const std::string stem = path("model" + suffixes_of(index).compiled).string();
+    const std::string cubin = path("model" + device_suffixes(gpu, index, true).code).string();
+    const std::vector<std::string> command = ptxas_command(options_.ptxas, gpu, stem, cubin);
+    ProcessResult result = run_process(command, {.deadline = options_.deadline, .memory = options_.memory});
+    user_check(!result.timed_out,
+               "the compile takes longer than is allowed (--max-seconds): ptxas did not end in time");
+    if (result.succeeded()) return result.output + result.errors;
+    const std::string said = result.output + result.errors, advice = advice_on_ptxas(said, gpu);
+    user_check(advice.empty(), "{}: {}; it says: {}", quote(options_.ptxas), advice, printable_message(said));
+    throw InternalError(fmt::format("ptxas refused generated code ({}):\n{}\nIt was run as: {}", result.describe(),
+                                    printable_message(said), fmt::join(command, " ")));
   }
 
   // The link command's output until that has its final name.
@@ -213,11 +253,11 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
   return Build(model, options).run(false, output);
 }
 
-DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index) {
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin) {
   const std::string stem = index == 0 ? ".device" : fmt::format(".device{}", index);
   const char* const name = machine::is_default_card(gpu) ? gpu.architecture : gpu.name;
-  return {stem + ".hip", stem + ".weights",
-          fmt::format(".{}.{}", name, gpu.vendor == machine::Vendor::nvidia ? "ptx" : "co")};
+  const std::string compiled = fmt::format(".{}.{}", name, gpu.vendor == machine::Vendor::nvidia ? "ptx" : "co");
+  return {stem + ".hip", stem + ".weights", compiled, is_cubin ? fmt::format(".{}.cubin", name) : compiled};
 }
 
 void write_source(const EmittedModel& model, const fs::path& output) {
@@ -230,7 +270,7 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   model.weights.write(open(".weights"));
   for (size_t i = 0; i < model.devices.size(); ++i) {
     const EmittedDevice& device = model.devices[i];
-    const DeviceSuffixes suffixes = device_suffixes(device.machine, i);
+    const DeviceSuffixes suffixes = device_suffixes(device.machine, i, device.is_cubin);
     open(suffixes.source).write(device.source);
     if (device.has_own_weights) {
       device.weights.write(open(suffixes.weights));

@@ -11,6 +11,7 @@
 #include "codegen/model/emit.h"
 #include "machine/cpu_machine.h"
 #include "toolchain/compiler.h"
+#include "toolchain/device_commands.h"
 
 namespace onnxc {
 
@@ -21,6 +22,7 @@ struct ToolchainOptions {
   bool reports_kernels = false;
   bool keeps_refused = false;  // the sources, if a compiler refuses them
   Compiler compiler = {};
+  std::string ptxas = {};  // for cubins, and for what a report tells of PTX; empty: there is none
   // For each compiler: its memory in bytes, and the time at which all must have ended.
   std::optional<int64_t> memory = {};
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
@@ -39,11 +41,8 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
 // weights of its own, these (device_suffixes). output + ".data.s" makes objects of what is data; how all of it is built
 // is said in the source's header.
 inline constexpr const char* source_suffixes[] = {"", ".weights", ".data.s"};
-struct DeviceSuffixes {
-  std::string source, weights, code;
-};
 // ".device.hip", ".device.weights" and ".gfx942.co" or ".sm_80.ptx"; of a further GPU ".device1.hip" and so on.
-DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index);
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin);
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

@@ -107,9 +107,8 @@ TEST_F(StandIn, CodeThatTheDriverDoesNotTake) {
   EXPECT_EQ(load(".target sm_80\n"), invalid_ptx);
   EXPECT_EQ(load(".version 7.1 .target sm_80 .entry k(.param .align 3 .b8 p[4]) {}"), invalid_ptx);
   EXPECT_EQ(load(".version 7.1 .target sm_80 .entry k(.param .u64"), invalid_ptx);
-  EXPECT_EQ(load("\x7f"
-                 "ELF of a cubin"),
-            invalid_image);
+  const char of_another_machine[64] = "\177ELF\2\1\1";
+  EXPECT_EQ(load(of_another_machine), invalid_image);
   cuda.set("CUDA_STAND_IN_CAPABILITY", "10.0");
   EXPECT_EQ(load(".version 8.0 .target sm_90a"), no_binary);
   EXPECT_EQ(load(".version 8.6 .target sm_120"), no_binary);

@@ -14,6 +14,7 @@ from tests.docs.blocks import Command
 from tests.docs.page_runner import Shell
 from tests.docs.pages import PAGES, Page
 from tests.docs.test_reference import REFERENCE, help_text, option_words
+from tests.models import ptx
 from tests.onnxc_commands import BINARIES, REPOSITORY
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -82,6 +83,7 @@ def of_the_clone() -> dict[str, str]:
     environment = page_runner.clean_environment([BINARIES, Path(sys.executable).parent], PYTHONPATH=path)
     if with_zig := os.environ.get("ONNXC_WHEEL_VENV"):
         environment["VIRTUAL_ENV"] = with_zig
+    environment["ONNXC_PTXAS"] = str(ptx.ptxas())
     return environment
 
 

@@ -36,10 +36,13 @@ void floats(const uint32_t* a, const uint32_t* b, const float* c, float* d) {
 extern "C" __global__ __launch_bounds__(nest_threads) void product_f16(const uint32_t* a, const uint32_t* b, const float* c, float* d) { floats<MatrixType::float16>(a, b, c, d); }
 extern "C" __global__ __launch_bounds__(nest_threads) void product_bf16(const uint32_t* a, const uint32_t* b, const float* c, float* d) { floats<MatrixType::bfloat16>(a, b, c, d); }
 extern "C" __global__ __launch_bounds__(nest_threads) void product_tf32(const uint32_t* a, const uint32_t* b, const float* c, float* d) { floats<MatrixType::tf32>(a, b, c, d); }
-extern "C" __global__ __launch_bounds__(nest_threads) void product_s8(const uint32_t* a, const uint32_t* b, const int32_t* c, int32_t* d) {
+template <bool is_a_signed>
+void bytes(const uint32_t* a, const uint32_t* b, const int32_t* c, int32_t* d) {
   product(a, b, c, d, [](const uint32_t(&row)[4], const uint32_t(&column)[2], int32_t(&sums)[4]) {
-    host_blocks::multiply_tiles(row, column, sums);
+    host_blocks::multiply_tiles(is_a_signed, row, column, sums);
   });
 }
+extern "C" __global__ __launch_bounds__(nest_threads) void product_s8(const uint32_t* a, const uint32_t* b, const int32_t* c, int32_t* d) { bytes<true>(a, b, c, d); }
+extern "C" __global__ __launch_bounds__(nest_threads) void product_u8(const uint32_t* a, const uint32_t* b, const int32_t* c, int32_t* d) { bytes<false>(a, b, c, d); }
 
 }  // namespace onnxc::kernels

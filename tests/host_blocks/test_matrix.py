@@ -72,12 +72,13 @@ def test_equals_mmasim(gpu: tuple[HostKernels, str], kind: str, data: str) -> No
     assert same.all(), f"{np.count_nonzero(~same)} of {same.size}: {result[~same][:4]} instead of {expected[~same][:4]}"
 
 
-def test_bytes(gpu: tuple[HostKernels, str]) -> None:
+@pytest.mark.parametrize(("kernel", "dtype"), [("product_s8", np.int8), ("product_u8", np.uint8)])
+def test_bytes(gpu: tuple[HostKernels, str], kernel: str, dtype: Any) -> None:
     random = np.random.default_rng(0)
-    a = random.integers(-128, 128, (WARPS, ROWS, 32)).astype(np.int8)
+    a = random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, (WARPS, ROWS, 32)).astype(dtype)
     b = random.integers(-128, 128, (WARPS, COLUMNS, 32)).astype(np.int8)
     c = random.integers(-(2**31), 2**31, (WARPS, ROWS, COLUMNS)).astype(np.int32)
     result = np.zeros_like(c)
-    gpu[0].launch("product_s8", 1, a, b, c, result)
+    gpu[0].launch(kernel, 1, a, b, c, result)
     wide = np.einsum("wik,wjk->wij", a.astype(np.int64), b.astype(np.int64)) + c
     np.testing.assert_array_equal(result, wide.astype(np.int32))

@@ -13,6 +13,7 @@ from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Dims
 from tests.codegen.hip.test_attention import Sizes, attention_model
+from tests.codegen.hip.test_byte_products import CONVOLUTIONS, convolutions
 from tests.models import ptx
 from tests.models.argument_layouts import host_layouts
 from tests.models.ptx import Kernel
@@ -147,6 +148,15 @@ def test_gate(row: ModelRow, architecture: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_gate_of_other_products(name: str, kind: str, tmp_path: Path) -> None:
     check(ROWS[name], "sm_80", tmp_path, "--fp32", kind)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("architecture", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
+def test_gate_of_bytes(architecture: str, tmp_path: Path) -> None:
+    onnx.save(convolutions(CONVOLUTIONS).proto(), tmp_path / "model.onnx")
+    check_model(tmp_path / "model.onnx", architecture, tmp_path)
+    found = plans((tmp_path / "model.cpp.device.hip").read_text())
+    assert len({plan for plan in found.values() if re.search(r"Products::u?int8", plan)}) == len(CONVOLUTIONS)
 
 
 # Depths and columns around those for which a block, or two, have the registers.

@@ -131,7 +131,11 @@ def test_a_tensor_of_another_gpu_or_vendor(driver: Driver) -> None:
 def test_what_is_missing_is_told_and_the_process_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable, value, expected in (
         ("CUDA_STAND_IN_DEVICES", "0", "the driver finds no NVIDIA GPU"),
-        ("CUDA_STAND_IN_CAPABILITY", "7.5", r"GPU 0 is NVIDIA stand-in \(sm_75\); compile it with --gpu-arch sm_80"),
+        (
+            "CUDA_STAND_IN_CAPABILITY",
+            "7.5",
+            r"GPU 0 is NVIDIA stand-in \(sm_75\); it is too old: code of onnxc runs on",
+        ),
         ("CUDA_STAND_IN_DRIVER", "11.0", "update NVIDIA's driver"),
         ("CUDA_STAND_IN_MEMORY", "10", "out of memory"),
         ("CUDA_STAND_IN_FAIL", "cuInit 1 999", "cuInit: unknown error"),

@@ -22,6 +22,7 @@ struct PtxModule {
   int version = 0;           // 71 for PTX 7.1
   int target = 0;            // 80 for sm_80
   bool only_target = false;  // sm_90a
+  bool is_cubin = false;     // cubin.h
   std::map<std::string, PtxKernel> kernels;
 };
 

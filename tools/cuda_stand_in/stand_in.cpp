@@ -8,6 +8,8 @@
 #include <sstream>
 #include <utility>
 
+#include "cuda_stand_in/cubin.h"
+
 namespace cuda_stand_in {
 namespace {
 
@@ -52,6 +54,24 @@ std::vector<std::byte> gather_arguments(const PtxKernel& kernel, void** paramete
                   fmt::format("the launch has {} bytes of arguments, the kernel takes {}", size, bytes.size()));
   std::memcpy(bytes.data(), buffer, size);
   return bytes;
+}
+
+// Cubins of a later CUDA of the same major version are read (minor version compatibility).
+void refuse_newer_code(const PtxModule& code, std::string& log) {
+  if (code.is_cubin)
+    return require(code.version / 10 <= driver_version() / 1000, gpu_streams::invalid_image,
+                   "the cubin was made by a newer CUDA than the driver's");
+  if (code.version <= newest_ptx()) return;
+  log = fmt::format(
+      "ptxas application ptx input, line 1; fatal   : Unsupported .version {}.{}; current version is '{}.{}'\n",
+      code.version / 10, code.version % 10, newest_ptx() / 10, newest_ptx() % 10);
+  throw Refusal(unsupported_ptx_version, log);
+}
+
+// PTX on newer cards, a cubin on those of its generation that are not older.
+bool runs_here(const PtxModule& code) {
+  if (code.only_target) return code.target == capability();
+  return code.target <= capability() && (!code.is_cubin || code.target / 10 == capability() / 10);
 }
 
 using HostLaunch = void (*)(const char* kernel, uint32_t blocks, uint32_t threads, uint32_t dynamic_shared_bytes,
@@ -177,24 +197,14 @@ void* StandIn::allocate(size_t bytes) {
 Module* StandIn::load(const char* image, std::string& log) {
   const Context& context = current();
   require(image != nullptr, gpu_streams::invalid_value, "the module is null");
-  require(std::memcmp(image,
-                      "\x7f"
-                      "ELF",
-                      4) != 0,
-          gpu_streams::invalid_image, "the module is a cubin, not PTX");
-  PtxModule ptx = read_ptx(image);
-  if (ptx.version > newest_ptx()) {
-    log = fmt::format(
-        "ptxas application ptx input, line 1; fatal   : Unsupported .version {}.{}; current version is "
-        "'{}.{}'\n",
-        ptx.version / 10, ptx.version % 10, newest_ptx() / 10, newest_ptx() % 10);
-    throw Refusal(unsupported_ptx_version, log);
-  }
-  if (ptx.target > capability() || (ptx.only_target && ptx.target != capability()))
-    throw Refusal(no_binary_for_gpu, fmt::format("code for sm_{} on compute capability {}", ptx.target, capability()));
+  PtxModule code = is_cubin(image) ? read_cubin(image) : read_ptx(image);
+  refuse_newer_code(code, log);
+  if (!runs_here(code))
+    throw Refusal(no_binary_for_gpu, fmt::format("{} for sm_{} on compute capability {}",
+                                                 code.is_cubin ? "a cubin" : "PTX", code.target, capability()));
   Module* module = modules_.create();
   module->context = context.number;
-  module->ptx = std::move(ptx);
+  module->ptx = std::move(code);
   for (const auto& [name, kernel] : module->ptx.kernels) module->functions[name] = {module, name, &kernel};
   return module;
 }

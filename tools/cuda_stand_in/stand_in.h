@@ -2,8 +2,8 @@
 // a driver refuses (no current context, another context's stream, memory that was freed, a call that no capture
 // allows), and says why on stderr. Streams are strict: work is held back until somebody waits (gpu_streams/streams.h).
 //
-// Only the declarations of a module's PTX are read. Kernels run as functions of the host: the library
-// that CUDA_STAND_IN_KERNELS names has
+// Only the declarations of a module's PTX are read, or the headers of a cubin. Kernels run as functions of the host:
+// the library that CUDA_STAND_IN_KERNELS names has
 //
 //   extern "C" void onnxc_host_launch(const char* kernel, uint32_t blocks, uint32_t threads,
 //                                     uint32_t dynamic_shared_bytes, void** arguments);
@@ -15,7 +15,7 @@
 //   CUDA_STAND_IN_CAPABILITY   their compute capability (9.0)
 //   CUDA_STAND_IN_UNITS        their multiprocessors (132)
 //   CUDA_STAND_IN_MEMORY       bytes of each (16 GiB)
-//   CUDA_STAND_IN_DRIVER       the driver's CUDA version (12.8), which limits the version of PTX
+//   CUDA_STAND_IN_DRIVER       the driver's CUDA version (12.8), which limits the versions of PTX and cubins
 //   CUDA_STAND_IN_STREAMS      "late" (default) or "early" (gpu_streams/pending_work.h)
 //   CUDA_STAND_IN_FAIL         "cuMemAlloc_v2 3 2": the call of that name fails with code 2 the third time
 //                              after the variable was set

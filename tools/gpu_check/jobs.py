@@ -10,18 +10,20 @@ from tools.gpu_check.networks.table import DRY, GOALS, LAYERS, MORE, NETWORKS
 COMPILE_LIMIT_S = 20.0
 REST_S = 8.0  # to make the module, and to time it
 CORRECTNESS, COMPILE, SCAN, LOAD, SANITIZER = "correctness", "compile", "scan", "load", "sanitizer"
-PARTS = (CORRECTNESS, GOALS, COMPILE, SCAN, LAYERS, LOAD, SANITIZER, MORE)
+SHAPES = "shapes"
+PARTS = (CORRECTNESS, GOALS, COMPILE, SCAN, LAYERS, LOAD, SHAPES, SANITIZER, MORE)
 TOOLS = ("memcheck", "racecheck")
 # Kernels of each family; all others are checked by their results.
 SANITIZED = ("convolutions", "transposed_convolutions", "normalizations", "transformer_layer", "unet3d_narrow")
+SHAPED_KINDS = ("float16", "ieee")
 SANITIZED_KINDS = ("float16", "tf32", "ieee")
 LOADED = (("unet3d_64", "float16"), ("r3d_18", "float16"), ("swin_unetr_96", "float16"))
 
 
 @dataclass(frozen=True)
 class Job:
-    """what: "check", "time", "compile", "scan", "load", or a tool of compute-sanitizer. limit_s: after which it is
-    ended. is_fresh: it needs a process that has done nothing yet. archive: of its files, in the bundle."""
+    """what: "check", "time", "compile", "scan", "load", "shape", or a tool of compute-sanitizer. limit_s: after which
+    it is ended. is_fresh: it needs a process that has done nothing yet. archive: of its files, in the bundle."""
 
     part: str
     what: str
@@ -32,7 +34,7 @@ class Job:
 
     @property
     def archive(self) -> str:
-        return TESTS if self.what in ("check", *TOOLS) else f"{self.name}.tar.xz"
+        return TESTS if self.what in ("check", "shape", *TOOLS) else f"{self.name}.tar.xz"
 
     def __str__(self) -> str:
         return f"{self.what} {self.name} {self.kind}"
@@ -53,6 +55,7 @@ def all_jobs(manifest: Manifest) -> list[Job]:
     found += times(manifest, (GOALS, DRY), ("ieee",))
     found += times(manifest, (LAYERS,), ("float16", "tf32"))
     found += loads(manifest)
+    found += shapes(manifest)
     found += sanitizers(manifest)
     found += compiles(manifest, "tf32", is_slow=False)
     found += times(manifest, (LAYERS,), ("ieee",))
@@ -97,6 +100,16 @@ def loads(manifest: Manifest) -> list[Job]:
     dry = [(name, kind) for name, kind in known if NETWORKS[name].part == DRY]
     chosen = [each for each in LOADED if each in known] + sorted(dry)[:1]
     return [Job(LOAD, "load", name, kind, 120, is_fresh=True) for name, kind in chosen]
+
+
+def shapes(manifest: Manifest) -> list[Job]:
+    """The models with several cases, which are of several shapes."""
+    return [
+        Job(SHAPES, "shape", model.name, kind, 90)
+        for kind in SHAPED_KINDS
+        for model in sorted(manifest.models, key=lambda each: each.name)
+        if len(model.cases) > 1 and kind in model.tolerances
+    ]
 
 
 def sanitizers(manifest: Manifest) -> list[Job]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from tools.gpu_check.jobs import COMPILE, CORRECTNESS, LOAD, SANITIZER, SCAN
+from tools.gpu_check.jobs import COMPILE, CORRECTNESS, LOAD, SANITIZER, SCAN, SHAPES
 from tools.gpu_check.kinds import KINDS
 from tools.gpu_check.networks.table import NETWORKS
 from tools.gpu_check.results import FAILED, MEASURED, RIGHT, WRONG, Result
+from tools.gpu_check.shapes import GOAL_MS
 
 FILE = "table.md"
 MOST_PROBLEMS = 40
@@ -15,7 +16,7 @@ PEERS = ("torch eager ncdhw", "torch eager ndhwc", "torch graph ncdhw", "torch g
 
 def render(results: Sequence[Result]) -> str:
     sections = [machine(results), problems(results), correctness(results), times(results), scans(results)]
-    sections += [loads(results), sanitizers(results)]
+    sections += [loads(results), shapes(results), sanitizers(results)]
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
@@ -125,6 +126,15 @@ def loads(results: Sequence[Result]) -> str:
 
     header = ["from the file to a result, ms", "kind", "", "open", "first run", "second run"]
     return of_part(results, LOAD, header, cells)
+
+
+def shapes(results: Sequence[Result]) -> str:
+    def cells(each: Result) -> list[str]:
+        numbers = [f"{each.values[key]:.1f}" for key in ("first_ms", "second_ms", "beyond_ms")]
+        return [each.name, each.kind, each.what.removeprefix("shape "), *numbers]
+
+    header = ["a new shape, ms", "kind", "", "first run", "second run", f"beyond it (goal: under {GOAL_MS})"]
+    return of_part(results, SHAPES, header, cells)
 
 
 def sanitizers(results: Sequence[Result]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tools.gpu_check import correctness, manifest, sanitizer, scan, times
+from tools.gpu_check import correctness, manifest, sanitizer, scan, shapes, times
 from tools.gpu_check.correctness import Checked
 from tools.gpu_check.devices import Device, device_of
 from tools.gpu_check.jobs import TOOLS, Job
@@ -27,6 +27,8 @@ def results_of(job: Job, content: Manifest, unpacked: Path, target: Target, devi
     folder = unpacked / job.name
     if job.what == "check":
         yield from correctness.check(Checked(content.model(job.name), job.kind, folder, target, device))
+    elif job.what == "shape":
+        yield from shapes.check(Checked(content.model(job.name), job.kind, folder, target, device))
     elif job.what in TOOLS:
         yield sanitizer.check(job.what, content.model(job.name), job.kind, folder, target)
     elif job.what == "scan":

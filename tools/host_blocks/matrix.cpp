@@ -151,11 +151,15 @@ float sum_of_products(MatrixArithmetic arithmetic, MatrixType type, const uint32
   return sum;
 }
 
-int32_t sum_of_products(const uint32_t (&a)[operand_words], const uint32_t (&b)[operand_words], int32_t addend) {
+int32_t sum_of_products(bool is_a_signed, const uint32_t (&a)[operand_words], const uint32_t (&b)[operand_words],
+                        int32_t addend) {
   auto sum = static_cast<uint32_t>(addend);  // wraps around
   for (int word = 0; word < operand_words; ++word)
-    for (int shift = 0; shift < 32; shift += 8)
-      sum += static_cast<uint32_t>(static_cast<int8_t>(a[word] >> shift) * static_cast<int8_t>(b[word] >> shift));
+    for (int shift = 0; shift < 32; shift += 8) {
+      const auto byte = static_cast<uint8_t>(a[word] >> shift);
+      const int factor = is_a_signed ? static_cast<int8_t>(byte) : byte;
+      sum += static_cast<uint32_t>(factor * static_cast<int8_t>(b[word] >> shift));
+    }
   return static_cast<int32_t>(sum);
 }
 
@@ -166,9 +170,10 @@ void multiply_tiles(MatrixType type, const uint32_t (&a)[4], const uint32_t (&b)
   });
 }
 
-void multiply_tiles(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]) {
-  multiply("mma.sync of int8", a, b, sums,
-           [](const auto& row, const auto& column, int32_t sum) { return sum_of_products(row, column, sum); });
+void multiply_tiles(bool is_a_signed, const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]) {
+  multiply("mma.sync of bytes", a, b, sums, [is_a_signed](const auto& row, const auto& column, int32_t sum) {
+    return sum_of_products(is_a_signed, row, column, sum);
+  });
 }
 
 void load_matrices(const void* row, uint32_t (&words)[4]) {

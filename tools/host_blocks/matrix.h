@@ -25,12 +25,14 @@ inline constexpr int operand_words = 8;
 // addend + the products of two rows.
 float sum_of_products(MatrixArithmetic arithmetic, MatrixType type, const uint32_t (&a)[operand_words],
                       const uint32_t (&b)[operand_words], float addend);
-int32_t sum_of_products(const uint32_t (&a)[operand_words], const uint32_t (&b)[operand_words], int32_t addend);
+// The same of bytes, which are signed in b, and in a if that is said.
+int32_t sum_of_products(bool is_a_signed, const uint32_t (&a)[operand_words], const uint32_t (&b)[operand_words],
+                        int32_t addend);
 
-// mma.sync.aligned.m16n8k16 (float16, bfloat16), .m16n8k8 (TF32) and .m16n8k32 (int8): the calling lane's words of
+// mma.sync.aligned.m16n8k16 (float16, bfloat16), .m16n8k8 (TF32) and .m16n8k32 (bytes): the calling lane's words of
 // a [16, k] and b [k, 8] and its four sums of [16, 8]. PTX ISA, "Matrix Fragments for mma".
 void multiply_tiles(MatrixType type, const uint32_t (&a)[4], const uint32_t (&b)[2], float (&sums)[4]);
-void multiply_tiles(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]);
+void multiply_tiles(bool is_a_signed, const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]);
 
 // ldmatrix.sync.aligned.m8n8.x4: lanes 8 i to 8 i + 7 point to the rows, of 16 bytes, of matrix i.
 void load_matrices(const void* row, uint32_t (&words)[4]);

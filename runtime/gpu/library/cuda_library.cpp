@@ -47,6 +47,7 @@ constexpr int32_t jit_error_log = 5, jit_error_log_size = 6;   // CUjit_option
 constexpr intptr_t launch_buffer = 1, launch_buffer_size = 2;  // CU_LAUNCH_PARAM_*; 0 ends the list
 
 enum Errors : int32_t {
+  invalid_image = 200,
   no_code_for_device = 209,
   invalid_code = 218,
   no_jit_compiler = 221,
@@ -75,6 +76,8 @@ const char* advice(int32_t code) {
       return "; the driver's compiler refuses the model's code: update NVIDIA's driver";
     case system_not_ready:
       return "; a machine with NVSwitch needs NVIDIA's Fabric Manager to run";
+    case invalid_image:
+      return "; the model's cubin is newer than the driver: update NVIDIA's driver, or compile with --gpu-code ptx";
     case no_code_for_device:
       return "; compile the model with --gpu-arch for this card";
     case no_jit_compiler:
@@ -222,6 +225,16 @@ GpuResult launch_graph(GpuGraphExecutable graph, GpuStream stream) {
   return {cuda.graph_launch(graph, stream), "cuGraphLaunch"};
 }
 
+// Cubins of the model may be for another generation; PTX is for all.
+void advise_on_code(const GpuDescription& device, ErrorText& error) {
+  if (device.capability < 80)
+    error.append("it is too old: code of onnxc runs on GPUs of compute capability 8.0 and newer");
+  else
+    error.append(
+        "compile it with --gpu-arch sm_80 --gpu-code ptx, which runs on every GPU of compute capability 8.0 and "
+        "newer");
+}
+
 void find_calls(FunctionFinder& finder, GpuLibrary& gpu) {
   finder.find("cuInit", gpu.init);
   finder.find("cuDeviceGetCount", gpu.device_count);
@@ -278,7 +291,7 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.name = "CUDA";
   gpu.if_no_device =
       "the driver finds no NVIDIA GPU, CUDA_VISIBLE_DEVICES hides it, or this container was started without GPUs";
-  gpu.if_no_code = "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer";
+  gpu.advise_on_code = advise_on_code;
   gpu.error_text = error_text;
   gpu.advice = advice;
   gpu.is_too_new = [](int32_t code) { return code == newer_code; };

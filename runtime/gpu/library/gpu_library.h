@@ -88,10 +88,11 @@ struct GpuLibrary {
   GpuVendor vendor;
   const char* name;          // before the number of an error: "HIP"
   const char* if_no_device;  // the likely reasons
-  const char* if_no_code;    // what to do if the model has no code for the device
   const char* (*error_text)(int32_t code);
   // The advice about a failure, as the end of its text; "" without one.
   const char* (*advice)(int32_t code);
+  // Appends what to do if the model has no code for the device.
+  void (*advise_on_code)(const GpuDescription& device, ErrorText& error);
   // Whether it says that the driver is older than the code, so that older code may do.
   bool (*is_too_new)(int32_t code);
   // The error of an earlier call, which some libraries tell again, is forgotten.

@@ -203,7 +203,10 @@ bool open_hip_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.vendor = GpuVendor::amd;
   gpu.name = "HIP";
   gpu.if_no_device = "HIP finds no AMD GPU, or this user may not open /dev/kfd";
-  gpu.if_no_code = "compile it with --gpu-arch";
+  gpu.advise_on_code = [](const GpuDescription& device, ErrorText& error) {
+    const auto length = static_cast<int>(strcspn(device.architecture, ":"));
+    error.append("compile it with --gpu-arch %.*s", length, device.architecture);
+  };
   gpu.error_text = [](int32_t code) { return hip.get_error_string(static_cast<hipError_t>(code)); };
   gpu.advice = [](int32_t) { return ""; };
   gpu.is_too_new = [](int32_t) { return false; };

@@ -85,6 +85,10 @@ BufferId add_parameters(Program& program, std::string name, std::vector<float> v
   return add_constant(program, std::move(name), as_tensor(std::move(values)), false);
 }
 
+BufferId add_parameters(Program& program, std::string name, Tensor values) {
+  return add_constant(program, std::move(name), std::move(values), false);
+}
+
 BufferId add_packed(Program& program, std::string name, Tensor packed) {
   return add_constant(program, std::move(name), std::move(packed), true);
 }

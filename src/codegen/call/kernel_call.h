@@ -27,8 +27,9 @@ bool is_within_rank(const Value& value);
 
 std::vector<float> as_float(const Tensor& tensor);
 
-// Adds parameters in their logical order, as float32, to the constants of a program.
+// Adds parameters in their logical order, as float32 or in their own type, to the constants of a program.
 BufferId add_parameters(Program& program, std::string name, std::vector<float> values);
+BufferId add_parameters(Program& program, std::string name, Tensor values);
 // Adds weights in a kernel's own order; they may be of any type.
 BufferId add_packed(Program& program, std::string name, Tensor packed);
 // The elements in one axis, without a copy: float32, the bits of a 16-bit type, and uint8.

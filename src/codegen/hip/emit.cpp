@@ -48,6 +48,7 @@ class HipEmitter {
     host_.line("");
     EmittedDevice emitted;
     emitted.machine = options_.machine;
+    emitted.is_cubin = options_.is_cubin;
     emitted.program = "device_program" + suffix_;
     name_weights(emitted);
     const size_t first_of_volumes = kernels_.size();
@@ -66,7 +67,7 @@ class HipEmitter {
     TextWriter writer;
     writer.line(fmt::format("// The GPU code of a model compiled by onnxc {}.", ONNXC_VERSION));
     writer.line(fmt::format("//   model    {}", options_.model_hash));
-    writer.line(fmt::format("//   target   {}", target_text(options_.machine)));
+    writer.line(fmt::format("//   target   {}", target_text(options_.machine, options_.is_cubin)));
     writer.line(fmt::format("//   options  {}", comment_text(options_.options)));
     for (const std::string& line : options_.build_lines) writer.line("// " + line);
     writer.line("");
@@ -295,7 +296,7 @@ class HipEmitter {
     host_.line(fmt::format("extern \"C\" const unsigned char {}[];", code));
     auto program = host_.scope(fmt::format("static const DeviceProgram {} =", emitted.program), ";");
     auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
-    field("architecture", c_string_literal(options_.machine.architecture));
+    field("architecture", c_string_literal(code_architecture(options_.machine, options_.is_cubin)));
     field("compute_units", space + "planned_gpu.compute_units");
     field("code_object", code);
     field("kernels", "device_kernels" + suffix_);
@@ -338,9 +339,13 @@ std::string identifier(const machine::GpuMachine& gpu) {
 
 std::string device_code_symbol(const machine::GpuMachine& gpu) { return "onnxc_device_code_" + identifier(gpu); }
 
-std::string target_text(const machine::GpuMachine& gpu) {
+std::string code_architecture(const machine::GpuMachine& gpu, bool is_cubin) {
+  return is_cubin ? machine::cubin_architecture(gpu) : gpu.architecture;
+}
+
+std::string target_text(const machine::GpuMachine& gpu, bool is_cubin) {
   const char* const language = gpu.vendor == machine::Vendor::nvidia ? "cuda" : "hip";
-  return fmt::format("{} {}{}", language, gpu.architecture,
+  return fmt::format("{} {}{}{}", language, code_architecture(gpu, is_cubin), is_cubin ? " cubin" : "",
                      machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
 }
 

@@ -21,10 +21,12 @@ struct HipEmitOptions {
   std::string options;
   std::vector<std::string> build_lines;         // how a person builds the code object, for the head of the source
   std::span<const EmittedDevice> earlier = {};  // the same model for other cards, whose weights may serve this one
+  bool is_cubin = false;                        // NVIDIA's code, assembled for the card; else PTX
 };
 
 struct EmittedDevice {
   machine::GpuMachine machine;
+  bool is_cubin = false;
   std::string source;  // one HIP file: all kernels
   // Text of the host file, inside of namespace onnxc::runtime: defines the DeviceProgram (runtime/gpu/program.h) that
   // `program` names.
@@ -39,8 +41,12 @@ struct EmittedDevice {
 // A card's name in generated code: the constant of machine/gpu_machine.h.
 std::string identifier(const machine::GpuMachine& gpu);
 
-// "hip gfx942", and of a card that is not its architecture's default "hip gfx942 (mi300a)".
-std::string target_text(const machine::GpuMachine& gpu);
+// The architecture that a model's code is for, by which the runtime chooses: "gfx942", "sm_80".
+std::string code_architecture(const machine::GpuMachine& gpu, bool is_cubin);
+
+// "hip gfx942", and of a card that is not its architecture's default "hip gfx942 (mi300a)"; "cuda sm_80" is PTX, "cuda
+// sm_89 cubin (rtx4090)" a cubin.
+std::string target_text(const machine::GpuMachine& gpu, bool is_cubin);
 
 // The object in model.so that is the code for a card.
 std::string device_code_symbol(const machine::GpuMachine& gpu);

@@ -60,6 +60,9 @@ Offers gather_offers(const Node& node, const Graph& graph, kernels::Products pro
   return offers;
 }
 
+bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
+bool sums_integers(const KernelCall& call) { return call.spec->accumulator() == DType::int32; }
+
 // An epilogue is evaluated for one element at a time, at its logical indices: whatever it loads is there.
 bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogue& epilogue, BufferId output) {
   const Layout &layout = program.buffer(output).layout, &own = program.buffer(call.output).layout;
@@ -67,7 +70,8 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
   // The output may have become part of another buffer.
   if (program.buffer(output).view && !call.spec->accepts_views()) return false;
   const bool fits = layout == own || (layout.is_row_major() && spec != nullptr && spec->writes_row_major());
-  return fits && is_kernel_type(epilogue.value.dtype());
+  const DType dtype = epilogue.value.dtype();
+  return fits && (is_kernel_type(dtype) || (sums_integers(call) && is_byte(dtype)));
 }
 
 }  // namespace
@@ -81,6 +85,7 @@ Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   return {.name = "the GPU",
           .machine = gpu,
           .block_channels = kernels::block_channels,
+          .multiplies_integers = gpu.matrix_unit == machine::MatrixUnit::mma,
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
           .costs = layout_costs(gpu),

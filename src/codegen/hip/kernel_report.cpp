@@ -44,35 +44,79 @@ int64_t number_behind(std::string_view line, std::string_view label) {
   return value;
 }
 
+// ", 64 bytes smem" gives 64; 0 without such words.
+int64_t number_before(std::string_view line, std::string_view label) {
+  const size_t end = line.find(label);
+  if (end == std::string_view::npos) return 0;
+  size_t start = end;
+  while (start > 0 && line[start - 1] >= '0' && line[start - 1] <= '9') --start;
+  int64_t value = 0;
+  std::from_chars(line.data() + start, line.data() + end, value);
+  return value;
+}
+
+bool has(std::string_view line, std::string_view label) { return line.find(label) != std::string_view::npos; }
+
+using Resources = std::map<std::string, KernelResources>;
+
+// A line of clang's. Returns the kernel that the lines after it are of.
+KernelResources* read_remark(std::string_view line, Resources& resources, KernelResources* current) {
+  if (constexpr std::string_view label = "Function Name: "; has(line, label)) {
+    const std::string_view name = line.substr(line.find(label) + label.size());
+    current = &resources[std::string(name.substr(0, name.find(' ')))];
+  }
+  if (current == nullptr) return nullptr;
+  const auto read = [&](std::string_view label, int64_t& value) {
+    if (has(line, label)) value = number_behind(line, label);
+  };
+  read(" VGPRs: ", current->vector_registers);
+  read(" AGPRs: ", current->accumulation_registers);
+  read(" SGPRs: ", current->scalar_registers);
+  for (const std::string_view label : {"VGPRs Spill: ", "SGPRs Spill: "})
+    if (has(line, label)) current->spilled_registers += number_behind(line, label);
+  read("ScratchSize [bytes/lane]: ", current->scratch_bytes);
+  read("LDS Size [bytes/block]: ", current->lds_bytes);
+  if (constexpr std::string_view label = "Occupancy [waves/SIMD]: "; has(line, label))
+    current->waves = number_behind(line, label);
+  return current;
+}
+
+// The same for a line of ptxas, which counts spills in bytes: a register has 4.
+KernelResources* read_ptxas(std::string_view line, Resources& resources, KernelResources* current) {
+  if (constexpr std::string_view label = "Compiling entry function '"; has(line, label)) {
+    const std::string_view name = line.substr(line.find(label) + label.size());
+    return &resources[std::string(name.substr(0, name.find('\'')))];
+  }
+  if (current == nullptr) return nullptr;
+  if (has(line, " bytes stack frame")) {
+    current->scratch_bytes = number_before(line, " bytes stack frame");
+    current->spilled_registers = number_before(line, " bytes spill stores") / 4;
+  }
+  if (has(line, " registers")) {
+    current->vector_registers = number_before(line, " registers");
+    current->lds_bytes = number_before(line, " bytes smem");
+  }
+  return current;
+}
+
 std::optional<Expected> expected_of(const DeviceKernel& kernel) {
   return kernel.figures ? kernel.figures->expected : std::nullopt;
 }
 
 }  // namespace
 
-std::map<std::string, KernelResources> parse_resources(const std::string& remarks) {
-  std::map<std::string, KernelResources> resources;
-  KernelResources* current = nullptr;
-  std::string_view rest = remarks;
+std::map<std::string, KernelResources> parse_resources(const std::string& said) {
+  Resources resources;
+  KernelResources *of_clang = nullptr, *of_ptxas = nullptr;
+  std::string_view rest = said;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.find("kernel-resource-usage") == std::string_view::npos) continue;
-    auto has = [&](std::string_view label) { return line.find(label) != std::string_view::npos; };
-    if (constexpr std::string_view label = "Function Name: "; has(label)) {
-      const std::string_view name = line.substr(line.find(label) + label.size());
-      current = &resources[std::string(name.substr(0, name.find(' ')))];
-    }
-    if (current == nullptr) continue;
-    if (has(" VGPRs: ")) current->vector_registers = number_behind(line, " VGPRs: ");
-    if (has(" AGPRs: ")) current->accumulation_registers = number_behind(line, " AGPRs: ");
-    if (has(" SGPRs: ")) current->scalar_registers = number_behind(line, " SGPRs: ");
-    for (const std::string_view label : {"VGPRs Spill: ", "SGPRs Spill: "})
-      if (has(label)) current->spilled_registers += number_behind(line, label);
-    if (has("ScratchSize [bytes/lane]: ")) current->scratch_bytes = number_behind(line, "ScratchSize [bytes/lane]: ");
-    if (has("LDS Size [bytes/block]: ")) current->lds_bytes = number_behind(line, "LDS Size [bytes/block]: ");
-    if (has("Occupancy [waves/SIMD]: ")) current->waves = number_behind(line, "Occupancy [waves/SIMD]: ");
+    if (has(line, "kernel-resource-usage"))
+      of_clang = read_remark(line, resources, of_clang);
+    else
+      of_ptxas = read_ptxas(line, resources, of_ptxas);
   }
   return resources;
 }
@@ -94,9 +138,9 @@ std::string kernels_table(const std::vector<DeviceKernel>& kernels,
     const std::optional<Expected> expected = expected_of(kernel);
     rows.push_back({kernel.name, std::to_string(kernel.steps.size()), lds, registers,
                     made != nullptr ? std::to_string(made->spilled_registers + made->scratch_bytes) : "-",
-                    made != nullptr  ? std::to_string(made->waves)
-                    : kernel.figures ? std::to_string(kernel.figures->waves)
-                                     : "-",
+                    made != nullptr && made->waves ? std::to_string(*made->waves)
+                    : kernel.figures               ? std::to_string(kernel.figures->waves)
+                                                   : "-",
                     expected ? fmt::format("{:.1f}", expected->microseconds) : "-", expected ? expected->bound : "-",
                     printable(kernel.description, longest)});
   }
@@ -124,6 +168,8 @@ ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
       return kernel.figures ? ordered_json(*kernel.figures.*member) : ordered_json(nullptr);
     };
     const std::optional<Expected> expected = expected_of(kernel);
+    const ordered_json waves =
+        found != resources.end() && found->second.waves ? ordered_json(*found->second.waves) : ordered_json(nullptr);
     list.push_back({{"name", kernel.name},
                     {"description", kernel.description},
                     {"steps", kernel.steps},
@@ -134,7 +180,7 @@ ordered_json kernels_json(const std::vector<DeviceKernel>& kernels,
                     {"scalar_registers", made(&KernelResources::scalar_registers)},
                     {"spilled_registers", made(&KernelResources::spilled_registers)},
                     {"scratch_bytes", made(&KernelResources::scratch_bytes)},
-                    {"waves", made(&KernelResources::waves)},
+                    {"waves", waves},
                     {"modelled_us", expected ? ordered_json(expected->microseconds) : ordered_json(nullptr)},
                     {"bound", expected ? ordered_json(expected->bound) : ordered_json(nullptr)}});
   }

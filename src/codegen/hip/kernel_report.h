@@ -1,5 +1,5 @@
 // The facts about each kernel of a GPU program: the plan, the cost model's estimate, and the resources that clang
-// reports.
+// reports, or ptxas for NVIDIA's GPUs.
 #pragma once
 
 #include <map>
@@ -20,13 +20,14 @@ struct DeviceKernel {
   std::optional<KernelFigures> figures;  // of a template
 };
 
-// As clang reports it (-Rpass-analysis=kernel-resource-usage).
+// As clang (-Rpass-analysis=kernel-resource-usage) or ptxas (-v) reports it.
 struct KernelResources {
   int64_t vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
   int64_t spilled_registers = 0, scratch_bytes = 0, lds_bytes = 0;
-  int64_t waves = 0;  // that a SIMD unit can hold at once
+  std::optional<int64_t> waves;  // that a SIMD unit can hold at once; ptxas does not tell
 };
-std::map<std::string, KernelResources> parse_resources(const std::string& remarks);
+// `said`: everything that a compile printed.
+std::map<std::string, KernelResources> parse_resources(const std::string& said);
 
 // One line for each kernel; only the plan if nothing was compiled.
 std::string kernels_table(const std::vector<DeviceKernel>& kernels,

@@ -177,7 +177,8 @@ class Emitter {
 
   std::string target() const {
     std::vector<std::string> targets;
-    for (const EmittedDevice& device : options_.devices) targets.push_back(target_text(device.machine));
+    for (const EmittedDevice& device : options_.devices)
+      targets.push_back(target_text(device.machine, device.is_cubin));
     if (options_.has_cpu_code) targets.push_back("cpu " + options_.machine.march);
     for (const CpuVariant& variant : options_.variants) targets.push_back("cpu " + variant.machine.march);
     return fmt::format("{}", fmt::join(targets, ", "));

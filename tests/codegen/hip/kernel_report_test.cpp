@@ -33,6 +33,31 @@ TEST(KernelReport, ReadsWhatClangSaysOfEachKernel) {
   EXPECT_EQ(resources.at("nest2").vector_registers, 25);
 }
 
+// Its lines as ptxas 13.5 writes them, among clang's.
+TEST(KernelReport, ReadsWhatPtxasSaysOfEachKernel) {
+  const auto resources = parse_resources(std::string(remarks) +
+                                         "ptxas info    : 0 bytes gmem\n"
+                                         "ptxas info    : Compiling entry function 'nest3' for 'sm_80'\n"
+                                         "ptxas info    : Function properties for nest3\n"
+                                         "    24 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+                                         "ptxas info    : Used 40 registers, used 0 barriers, 400 bytes cmem[0]\n"
+                                         "ptxas info    : Compile time = 1.951 ms\n"
+                                         "ptxas info    : Compiling entry function 'kernel4' for 'sm_80'\n"
+                                         "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                                         "ptxas info    : Used 128 registers, used 1 barriers, 40960 bytes smem\n");
+  ASSERT_EQ(resources.size(), 4U);
+  const KernelResources &nest = resources.at("nest3"), &kernel = resources.at("kernel4");
+  EXPECT_EQ(nest.vector_registers, 40);
+  EXPECT_EQ(nest.spilled_registers, 2);
+  EXPECT_EQ(nest.scratch_bytes, 24);
+  EXPECT_EQ(nest.lds_bytes, 0);
+  EXPECT_EQ(nest.waves, std::nullopt);
+  EXPECT_EQ(kernel.vector_registers, 128);
+  EXPECT_EQ(kernel.lds_bytes, 40960);
+  EXPECT_EQ(kernel.spilled_registers + kernel.scratch_bytes, 0);
+  EXPECT_EQ(resources.at("kernel1").vector_registers, 56) << "clang's own stay";
+}
+
 TEST(KernelReport, ShowsPlansWhereNothingWasCompiled) {
   const std::vector<DeviceKernel> kernels = {
       {"kernel1", "conv 3x3x3 6->5", {3, 4}, KernelFigures{20480, 4, Expected{8.04, "matrix unit"}}},

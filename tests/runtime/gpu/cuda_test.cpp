@@ -23,7 +23,7 @@ using testing::StartsWith;
 
 class Cuda : public DeviceModelTest<CudaStandIn> {
  protected:
-  Cuda() : DeviceModelTest("fake_device_model_nvidia.so") {}
+  explicit Cuda(const char* file = "fake_device_model_nvidia.so") : DeviceModelTest(file) {}
 
   int expect_failures_to_be_told(uint32_t flags);
 
@@ -335,8 +335,8 @@ TEST_F(Cuda, ACardThatIsTooOldIsRefused) {
   EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
   EXPECT_EQ(error,
             "this model was compiled for 'cuda sm_90a, cuda sm_80, cpu x86-64', and GPU 0 is NVIDIA stand-in (sm_75); "
-            "compile it with --gpu-arch sm_80, whose code runs on every GPU of compute capability 8.0 and newer, or "
-            "run it on the CPU");
+            "it is too old: code of onnxc runs on GPUs of compute capability 8.0 and newer; the model also runs on the "
+            "CPU");
   EXPECT_EQ(cuda.alive(), 0);
 }
 
@@ -364,6 +364,59 @@ TEST_F(Cuda, ADriverThatIsTooOldForTheNewestCodeTakesOlder) {
   ASSERT_EQ(create(), ONNXC_OK) << error;
   EXPECT_STREQ(model->instance_architecture(instance), "sm_90a");
   destroy();
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
+// The same model, whose kernels are so long that each is a module of its own: nine, which threads load at once.
+class CudaModules : public Cuda {
+ protected:
+  CudaModules() : Cuda("fake_device_model_modules.so") { cuda.set("ONNXC_THREADS", "4"); }
+};
+
+TEST_F(CudaModules, RunAndAreGivenBack) {
+  for (const char* threads : {"1", "4", "20"}) {
+    cuda.set("ONNXC_THREADS", threads);
+    ASSERT_EQ(create(), ONNXC_OK) << error;
+    EXPECT_GE(cuda.alive(), 9);
+    expect_right(300);
+    destroy();
+    EXPECT_EQ(cuda.alive(), 0);
+  }
+}
+
+TEST_F(CudaModules, TellOfEachCallThatFailsAndGiveEverythingBack) { EXPECT_GE(expect_failures_to_be_told(0), 60 + 8); }
+
+TEST_F(CudaModules, AnErrorNamesTheModule) {
+  cuda.set("ONNXC_THREADS", "1");
+  cuda.set("CUDA_STAND_IN_FAIL", "cuModuleLoadDataEx 3 218");
+  EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_EQ(error,
+            "cuModuleLoadDataEx of module 3 of 9: a PTX JIT compilation failed (CUDA error 218); the driver's compiler "
+            "refuses the model's code: update NVIDIA's driver");
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
+TEST_F(CudaModules, ADriverThatIsTooOldForTheNewestCodeTakesOlder) {
+  cuda.set("CUDA_STAND_IN_DRIVER", "11.8");
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  EXPECT_STREQ(model->instance_architecture(instance), "sm_80");
+  expect_right(3);
+  destroy();
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
+// No call that a capture forbids is made, neither by this thread, whose capture it is, nor by those that help it.
+TEST_F(CudaModules, LoadBesideACapture) {
+  cuda.enter(0);
+  void *stream = cuda.stream(), *graph = nullptr;
+  ASSERT_EQ(cuda.call("cuStreamBeginCapture_v2", stream, 0), 0);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  EXPECT_EQ(cuda.call("cuStreamEndCapture", stream, &graph), 0);
+  cuda.call("cuGraphDestroy", graph);
+  cuda.call("cuStreamDestroy_v2", stream);
+  expect_right(5);
+  destroy();
+  cuda.leave(0);
   EXPECT_EQ(cuda.alive(), 0);
 }
 
@@ -461,17 +514,22 @@ TEST(CudaLibraryDeathTest, SaysThatThereIsNoDriver) {
         testing::ExitedWithCode(0), HasSubstr(expected));
 }
 
-// A model with code for both vendors runs on the first, in the order of its programs, that has a GPU here.
-TEST(BothVendors, TheFirstThatHasAGpuIsTaken) {
+// A model with code for both vendors runs on the first, in the order of its programs, whose GPU here runs its code.
+TEST(BothVendors, TheFirstWithAGpuAndCodeForItIsTaken) {
   constexpr char no_hip[] = "/nonexistent/libamdhip64.so", no_cuda[] = "/nonexistent/libcuda.so.1";
   const struct {
     bool has_amd, has_nvidia;
-    const char* expected;
-  } cases[] = {{true, true, "gfx942"}, {false, true, "sm_80"}, {true, false, "gfx942"}};
-  for (const auto& [has_amd, has_nvidia, expected] : cases) {
+    const char *amds, *nvidias, *expected;
+  } cases[] = {{true, true, "gfx942", "9.0", "gfx942"},
+               {false, true, "gfx942", "9.0", "sm_80"},
+               {true, false, "gfx942", "9.0", "gfx942"},
+               {true, true, "gfx1100", "9.0", "sm_80"},
+               {true, true, "gfx942", "7.5", "gfx942"}};
+  for (const auto& [has_amd, has_nvidia, amds, nvidias, expected] : cases) {
     FakeHip hip;
-    hip.reset(-1);
+    hip.reset(-1, amds);
     CudaStandIn cuda;
+    cuda.set("CUDA_STAND_IN_CAPABILITY", nvidias);
     if (!has_amd) setenv("ONNXC_HIP_LIBRARY", no_hip, 1);
     if (!has_nvidia) cuda.set("ONNXC_CUDA_LIBRARY", no_cuda);
     LoadedModel model("fake_levels_of_both.so");
@@ -494,6 +552,20 @@ TEST(BothVendors, TheFirstThatHasAGpuIsTaken) {
                            HasSubstr("; ONNXC_CUDA_LIBRARY: /nonexistent/libcuda.so.1: cannot open"),
                            EndsWith("; the model also runs on the CPU")));
   unsetenv("ONNXC_CUDA_LIBRARY");
+}
+
+TEST(BothVendors, GpusWithoutCodeAreAllTold) {
+  FakeHip hip;
+  hip.reset(-1, "gfx1100");
+  CudaStandIn cuda;
+  cuda.set("CUDA_STAND_IN_CAPABILITY", "7.5");
+  LoadedModel model("fake_levels_of_both.so");
+  onnxc_instance* instance = nullptr;
+  std::string error;
+  EXPECT_EQ(create_on_device(model, instance, error), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_THAT(error, AllOf(HasSubstr("and GPU 0 is gfx1100; compile it with --gpu-arch gfx1100; "),
+                           HasSubstr("and GPU 0 is NVIDIA stand-in (sm_75); it is too old: "),
+                           EndsWith("; the model also runs on the CPU")));
 }
 
 TEST(CudaLevels, RunAsOnTheCpu) {

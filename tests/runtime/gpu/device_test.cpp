@@ -486,7 +486,7 @@ TEST_F(Device, RefusesAnotherArchitecture) {
   EXPECT_EQ(
       error,
       "this model was compiled for 'hip gfx1100, hip gfx950, hip gfx942, cpu x86-64', and GPU 0 is gfx90a:sramecc+; "
-      "compile it with --gpu-arch, or run it on the CPU");
+      "compile it with --gpu-arch gfx90a; the model also runs on the CPU");
 }
 
 TEST_F(Device, TakesTheCodeOfItsArchitecture) {

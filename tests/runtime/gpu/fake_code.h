@@ -4,9 +4,17 @@
 
 #include "gpu/program.h"
 
-// A text can be put together only by the preprocessor.
+// A text can be put together only by the preprocessor. With FAKE_LONG_KERNELS each is a module of its own
+// (gpu/device_code.h).
+#ifdef FAKE_LONG_KERNELS
+#define FAKE_TEN(text) text text text text text text text text text text
+#define FAKE_BODY \
+  FAKE_TEN(FAKE_TEN(FAKE_TEN("// A long comment, so that each kernel fills the 64 KiB of a module.   \n")))
+#else
+#define FAKE_BODY
+#endif
 #define FAKE_KERNEL_OF(name, bytes) \
-  ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[" bytes "]\n)\n{ ret; }\n"
+  ".visible .entry " name "(\n.param .align 8 .b8 " name "_param_0[" bytes "]\n)\n{\n" FAKE_BODY "ret;\n}\n"
 #define FAKE_KERNEL(name) FAKE_KERNEL_OF(name, "48")
 #define FAKE_PTX(version, target)                                                                               \
   "//\n.version " version "\n.target " target "\n.address_size 64\n" FAKE_KERNEL("multiply") FAKE_KERNEL("add") \

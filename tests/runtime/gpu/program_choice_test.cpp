@@ -10,9 +10,12 @@
 namespace onnxc::runtime {
 namespace {
 
+constexpr char ptx[] = ".version 7.1", cubin[] = "\177ELF\2\1";
+
 struct Card {
   const char* architecture;
   int32_t compute_units;
+  const char* code = ptx;
 };
 
 // The architecture and compute units of the program that is taken, or "none".
@@ -22,6 +25,7 @@ std::string taken(const std::vector<Card>& cards, GpuVendor vendor, const Card& 
   for (size_t i = 0; i < cards.size(); ++i) {
     programs[i].architecture = cards[i].architecture;
     programs[i].compute_units = cards[i].compute_units;
+    programs[i].code_object = reinterpret_cast<const unsigned char*>(cards[i].code);
     pointers.push_back(&programs[i]);
   }
   GpuDescription description = {};
@@ -41,8 +45,13 @@ TEST(ProgramChoice, VendorOfTheCode) {
   DeviceProgram program = {};
   program.architecture = "sm_90a";
   EXPECT_EQ(vendor_of(program), GpuVendor::nvidia);
+  program.code_object = reinterpret_cast<const unsigned char*>(ptx);
+  EXPECT_FALSE(is_cubin(program));
+  program.code_object = reinterpret_cast<const unsigned char*>(cubin);
+  EXPECT_TRUE(is_cubin(program));
   program.architecture = "gfx942";
   EXPECT_EQ(vendor_of(program), GpuVendor::amd);
+  EXPECT_FALSE(is_cubin(program)) << "though a code object is an ELF file as well";
 }
 
 TEST(ProgramChoice, NvidiaRunsTheNewestThatItCan) {
@@ -58,6 +67,23 @@ TEST(ProgramChoice, NvidiaRunsTheNewestThatItCan) {
   }
   EXPECT_EQ(taken({{"sm_90a", 132}}, GpuVendor::nvidia, {"sm_100", 148}, 100), "none");
   EXPECT_EQ(taken({{"gfx942", 304}}, GpuVendor::nvidia, {"sm_90", 132}, 90), "none");
+}
+
+// CUDA C++ Programming Guide, "Binary Compatibility": from one minor revision to the next, never to a major one.
+TEST(ProgramChoice, ACubinRunsOnItsGenerationOnly) {
+  const std::vector<Card> cubins = {{"sm_80", 108, cubin}, {"sm_89", 58, cubin}, {"sm_90a", 132, cubin}};
+  const struct {
+    int32_t capability;
+    const char* expected;
+  } cases[] = {{75, "none"},       {80, "sm_80 108"}, {86, "sm_80 108"}, {87, "sm_80 108"}, {89, "sm_89 58"},
+               {90, "sm_90a 132"}, {100, "none"},     {103, "none"},     {120, "none"},     {121, "none"}};
+  for (const auto& [capability, expected] : cases)
+    EXPECT_EQ(taken(cubins, GpuVendor::nvidia, {"", 100}, capability), expected) << capability;
+  const std::vector<Card> blackwell = {{"sm_100", 148, cubin}, {"sm_120", 170, cubin}};
+  EXPECT_EQ(taken(blackwell, GpuVendor::nvidia, {"", 148}, 103), "sm_100 148");
+  EXPECT_EQ(taken(blackwell, GpuVendor::nvidia, {"", 148}, 110), "none");
+  EXPECT_EQ(taken(blackwell, GpuVendor::nvidia, {"", 148}, 121), "sm_120 170");
+  EXPECT_EQ(taken({{"sm_80", 108, cubin}, {"sm_80", 58}}, GpuVendor::nvidia, {"", 108}, 90), "sm_80 58") << "the PTX";
 }
 
 TEST(ProgramChoice, AmdRunsThatOfItsArchitectureAndNearestCard) {

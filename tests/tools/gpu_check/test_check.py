@@ -23,7 +23,7 @@ from tools.gpu_check.target import TARGETS
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-MODELS = ("one_hot_routing", "transformer_layer")
+MODELS = ("one_hot_routing_dynamic", "transformer_layer")
 WORDS = ["--for", "cpu", "--models", ",".join(MODELS), "--networks", "tiny", "--kinds", "ieee", "--scan", "18x16x20"]
 
 
@@ -102,7 +102,14 @@ def test_table_has_each_part(whole: Path) -> None:
     text = (whole / "table.md").read_text()
     assert f"| ieee {7 * '| 2 of 2 '}|" in text
     assert "| float16 | 2 of 2 |" in text
-    for part in ("| tiny | ieee | ", "labels as in float32", "| first load |", "| memcheck | left out"):
+    parts = (
+        "| tiny | ieee | ",
+        "labels as in float32",
+        "| first load |",
+        "| a new shape, ms |",
+        "| memcheck | left out",
+    )
+    for part in parts:
         assert part in text
 
 
@@ -112,8 +119,8 @@ def test_a_wrong_value_gives_4_and_a_broken_model_does_not_hide_the_others(made:
         values = np.load(output)
         values.flat[7] += 0.1
         np.save(output, values)
-        (folder / "one_hot_routing" / "float16.so").write_bytes(b"no model")
-        end_the_process(folder / "one_hot_routing" / "bfloat16.so")
+        (folder / "one_hot_routing_dynamic" / "float16.so").write_bytes(b"no model")
+        end_the_process(folder / "one_hot_routing_dynamic" / "bfloat16.so")
 
     broken = changed(made, tmp_path, change)
     assert check.main(["--bundle", str(broken), "--out", str(tmp_path / "out"), "--part", "correctness"]) == 4
@@ -123,7 +130,7 @@ def test_a_wrong_value_gives_4_and_a_broken_model_does_not_hide_the_others(made:
     assert failed.keys() == {"float16", "bfloat16"}
     assert failed["float16"].startswith("CompileError: ")
     assert failed["bfloat16"].startswith("the process ended with code -6: ")
-    right = {each.kind for each in found if each.status == results.RIGHT and each.name == "one_hot_routing"}
+    right = {each.kind for each in found if each.status == results.RIGHT and each.name == "one_hot_routing_dynamic"}
     assert right == {"ieee"}
     assert check.main(["--out", str(tmp_path / "out"), "--table"]) == 4
 
@@ -224,7 +231,7 @@ def test_a_model_that_does_not_compile_is_told_and_left_out(
     compiler.write_text("#!/bin/sh\necho 'error: no such target' >&2\nexit 2\n")
     compiler.chmod(0o755)
     monkeypatch.setattr(bundle, "BINARIES", tmp_path)
-    words = ["--for", "cpu", "--models", "one_hot_routing", "--networks", "", "-o", str(tmp_path / "bundle")]
+    words = ["--for", "cpu", "--models", "one_hot_routing_dynamic", "--networks", "", "-o", str(tmp_path / "bundle")]
     assert bundle.main(words) == 1
-    assert "one_hot_routing ieee: error: no such target" in capsys.readouterr().err
+    assert "one_hot_routing_dynamic ieee: error: no such target" in capsys.readouterr().err
     assert manifest.read(tmp_path / "bundle").models[0].tolerances == {}

@@ -48,6 +48,14 @@ def test_faults_come_first_and_are_counted() -> None:
     assert "| ieee | 1 of 2 | 0 of 1, 1 refused as they must be | 3.00 |" in lines
 
 
+def test_a_new_shape_is_told_with_both_runs() -> None:
+    values = {"first_ms": 12.34, "second_ms": 2.04, "beyond_ms": 10.3}
+    found = Result("shapes", "unet3d_dynamic", "float16", "shape 1x1x32x48x16", MEASURED, "", values)
+    lines = table.render([found]).splitlines()
+    assert lines[-3] == "| a new shape, ms | kind |  | first run | second run | beyond it (goal: under 50) |"
+    assert lines[-1] == "| unet3d_dynamic | float16 | 1x1x32x48x16 | 12.3 | 2.0 | 10.3 |"
+
+
 def test_a_line_that_was_cut_off_is_left_out_and_the_last_of_equal_ones_counts(tmp_path: Path) -> None:
     out = Results(tmp_path)
     out.add(timed("onnxc", 2.0))

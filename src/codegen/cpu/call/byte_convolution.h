@@ -18,11 +18,6 @@ struct ByteConvolution {
 // does not fit in int8.
 std::optional<ByteConvolution> as_byte_convolution(const Node& node, const Graph& graph);
 
-// A constant input less its zero point, which is another input with one element or one for each of `channel_axis`;
-// nothing if either is computed, or a difference does not fit in int8.
-std::optional<std::vector<int8_t>> bytes_less_zero_point(const NodeReader& node, size_t bytes, size_t zero_point,
-                                                         size_t channel_axis);
-
 // The input's zero point as an unsigned byte: of an int8 128 more.
 uint8_t unsigned_zero_point(const ByteConvolution& problem);
 

@@ -1,6 +1,6 @@
 #include "codegen/cpu/matmul/byte_matmul.h"
 
-#include "codegen/cpu/call/byte_convolution.h"
+#include "codegen/call/byte_operands.h"
 #include "codegen/cpu/call/kernel_spec.h"
 #include "codegen/cpu/matmul/matmul_row.h"
 #include "kernels/cpu/matmul/matmul_geometry.h"

@@ -42,6 +42,14 @@ class EpiloguePrinter {
     return fmt::format("{{{}}}", fmt::join(initializers, ", "));
   }
 
+  DType accumulator_type() const {
+    DType type = DType::float32;
+    visit(epilogue_.value, [&](const ScalarNode& node) {
+      if (node.op == ScalarOp::accumulator) type = node.dtype;
+    });
+    return type;
+  }
+
   SymbolNames place_axes() const {
     SymbolNames names = context_.names.symbols;
     for (size_t i = 0; i < epilogue_.axes.size(); ++i) names[epilogue_.axes[i].symbol] = coordinates_.at(i);
@@ -50,9 +58,9 @@ class EpiloguePrinter {
 
   void print_operator() {
     auto function = writer_.scope(
-        "__device__ float operator()(float accumulator, int64_t n, int64_t g, int64_t c, int64_t d, int64_t h, int64_t "
-        "w) "
-        "const");
+        fmt::format("__device__ {} operator()({} accumulator, int64_t n, int64_t g, int64_t c, int64_t d, int64_t h, "
+                    "int64_t w) const",
+                    dialect_.value_type(epilogue_.value.dtype()), dialect_.value_type(accumulator_type())));
     const Scalar value = replace_loads(epilogue_.value, [&](const ScalarNode& load) {
       return scalar::load(load.dtype, program_.storage(load.buffer), {program_.offset(load.buffer, load.indices)});
     });

@@ -28,6 +28,8 @@ struct HipKernelRow {
 
 void offer_implicit_gemm(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_channelwise(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_byte_convolution(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_byte_matrix_product(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_matrix_product(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_softmax(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_layer_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
@@ -38,8 +40,11 @@ inline constexpr HipKernelRow hip_kernel_rows[] = {
     // nCdhw16c, or NCHW with few channels, to nCdhw16c or NCHW
     {"implicit_gemm", offer_implicit_gemm},
     {"channelwise", offer_channelwise},
+    // nCdhw16c of bytes
+    {"byte_convolution", offer_byte_convolution},
     // row-major
     {"matrix_product", offer_matrix_product},
+    {"byte_matrix_product", offer_byte_matrix_product},
     {"softmax", offer_softmax},
     {"layer_normalization", offer_layer_normalization},
     // row-major, or in blocks

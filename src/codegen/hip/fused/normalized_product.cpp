@@ -193,7 +193,8 @@ std::optional<Form> form_of(const PlannedGemm& product, const PlannedLines& line
 // Nothing if no kernel has both, as far as their plans tell: the sizes are known.
 std::optional<JoinedPlan> join(const PlannedGemm& product, const PlannedLines& lines, const GpuMachine& gpu) {
   const std::optional<kernels::ConvSizes> sizes = product.operation.known_sizes();
-  if (!sizes) return std::nullopt;
+  // Moments are of floats, as they leave the product.
+  if (!sizes || kernels::is_bytes(product.choice.plan.products)) return std::nullopt;
   const int64_t parts = product.choice.plan.parts(*sizes, gpu);
   const std::optional<Form> form = form_of(product, lines, parts);
   return form ? std::optional(JoinedPlan{*form, *sizes, parts}) : std::nullopt;

@@ -45,6 +45,14 @@ KernelOperand matrix_operand(const GemmOperation& operation, const GemmOperation
   return operand;
 }
 
+// The types of a product of bytes; that of floats takes those of every kernel.
+void name_types(const GemmPlan& plan, KernelOperands& operands) {
+  if (!kernels::is_bytes(plan.products)) return;
+  operands.inputs[0].types = {plan.products == Products::int8 ? DType::int8 : DType::uint8};
+  operands.inputs[1].types = {DType::int8};
+  operands.output.types = {DType::int32, DType::int8, DType::uint8, DType::bfloat16, DType::float16, DType::float32};
+}
+
 // The output may become row-major: see writes_row_major.
 KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input, const Layout& output,
                              const std::optional<KernelOperand>& computed_weights) {
@@ -55,6 +63,7 @@ KernelOperands gemm_operands(const GemmOperation& operation, const Layout& input
   if (computed_weights) operands.inputs.push_back({.is_packed = true});
   operands.output = gemm_operand(operation, operation.output_axes, operation.output, shape.group_output_channels(),
                                  {output, Layout::row_major(output.axes.size() - (output.is_row_major() ? 0 : 1))});
+  name_types(operation.plan, operands);
   return operands;
 }
 
@@ -67,6 +76,25 @@ float rounded_to_xf32(float value) {
 uint16_t bits_of(float value, DType dtype) {
   if (dtype == DType::float16) return std::bit_cast<uint16_t>(Eigen::half(value));
   return std::bit_cast<uint16_t>(Eigen::bfloat16(value));
+}
+
+// A weight, and its place in the packed order: element `k` of a row.
+struct WeightPlace {
+  int64_t group, column, tap, channel;
+  int64_t row, k;
+};
+
+// Calls visit(place) for each weight that is not padding.
+template <class Visit>
+void visit_weights(const GemmPlan& plan, Visit visit) {
+  for (int64_t group = 0; group < plan.shape.groups; ++group)
+    for (int64_t step = 0; step < plan.steps(); ++step)
+      for (int64_t k = 0; k < plan.depth(); ++k) {
+        const GemmPlan::Place at = plan.place(static_cast<int32_t>(step), static_cast<int32_t>(k));
+        if (!plan.is_inside(at)) continue;
+        for (int64_t column = 0; column < plan.shape.group_output_channels(); ++column)
+          visit(WeightPlace{group, column, at.tap, at.channel, plan.weight_offset(group, step, column), k});
+      }
 }
 
 }  // namespace
@@ -110,25 +138,26 @@ Tensor pack_weights(const GemmPlan& plan,
       std::memcpy(packed.mutable_bytes() + index * 2, &bits, 2);
     }
   };
-  for (int64_t group = 0; group < plan.shape.groups; ++group)
-    for (int64_t step = 0; step < plan.steps(); ++step)
-      for (int64_t k = 0; k < plan.depth(); ++k) {
-        const GemmPlan::Place at = plan.place(static_cast<int32_t>(step), static_cast<int32_t>(k));
-        if (!plan.is_inside(at)) continue;
-        for (int64_t column = 0; column < plan.shape.group_output_channels(); ++column) {
-          const float value = weight(group, column, at.tap, at.channel);
-          const int64_t row = plan.weight_offset(group, step, column);
-          if (!is_split) {
-            set(row + k, plan.products == Products::xf32 ? rounded_to_xf32(value) : value);
-            continue;
-          }
-          // As split() of gemm_tile.h does it.
-          const float high =
-              std::isfinite(value) ? std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000U) : value;
-          set(row + k, high);
-          set(row + 16 + k, std::isfinite(value) ? value - high : 0.0F);
-        }
-      }
+  visit_weights(plan, [&](const WeightPlace& at) {
+    const float value = weight(at.group, at.column, at.tap, at.channel);
+    if (!is_split) return set(at.row + at.k, plan.products == Products::xf32 ? rounded_to_xf32(value) : value);
+    // As split() of gemm_tile.h does it.
+    const float high =
+        std::isfinite(value) ? std::bit_cast<float>(std::bit_cast<uint32_t>(value) & 0xffff0000U) : value;
+    set(at.row + at.k, high);
+    set(at.row + 16 + at.k, std::isfinite(value) ? value - high : 0.0F);
+  });
+  return packed;
+}
+
+Tensor pack_byte_weights(
+    const GemmPlan& plan, int8_t zero_point,
+    const std::function<int8_t(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight) {
+  Tensor packed = Tensor::zeros(DType::int8, {plan.packed_count()});
+  const auto set = [&](int64_t index, int8_t value) { std::memcpy(packed.mutable_bytes() + index, &value, 1); };
+  visit_weights(plan,
+                [&](const WeightPlace& at) { set(at.row + at.k, weight(at.group, at.column, at.tap, at.channel)); });
+  for (int64_t i = plan.weight_count(); i < plan.packed_count(); ++i) set(i, zero_point);
   return packed;
 }
 

@@ -16,6 +16,11 @@ PlannedGemm plan_gemm(GemmOperation operation, const Graph& graph, const GpuMach
 Tensor pack_weights(const kernels::GemmPlan& plan,
                     const std::function<float(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight);
 
+// The same of products of bytes. `zero_point` is the value of the first operand outside.
+Tensor pack_byte_weights(
+    const kernels::GemmPlan& plan, int8_t zero_point,
+    const std::function<int8_t(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight);
+
 // Adds the step. `input` is the first operand; `weights` makes the second one for the plan.
 void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,

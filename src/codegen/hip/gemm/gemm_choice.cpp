@@ -79,7 +79,7 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
   if (parts > 1)
     cycles += launch_microseconds * gpu.clock_megahertz + tile_overhead_cycles +
               8 * static_cast<double>(plan.workspace_count(tiles, gpu)) / memory_rate * clock;
-  const double element = kernels::is_half(plan.products) ? 2 : 4;
+  const double element = kernels::is_bytes(plan.products) ? 1 : kernels::is_half(plan.products) ? 2 : 4;
   const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
              outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
   const auto weights =

@@ -88,6 +88,10 @@ const char* name(Products products) {
       return "float16";
     case Products::bfloat16:
       return "bfloat16";
+    case Products::int8:
+      return "int8";
+    case Products::uint8:
+      return "uint8";
   }
   internal_error("a kind of products");
 }

@@ -65,7 +65,9 @@ class GemmSpec : public HipKernelSpec {
   std::string device_header() const override { return "kernels/hip/gemm/implicit_gemm.h"; }
   std::string host_header() const override { return "kernels/hip/gemm/gemm_geometry.h"; }
   bool writes_row_major() const override { return true; }
-  bool accepts_views() const override { return true; }
+  // A part of a tensor of bytes may begin at any of them, and 16 are loaded at once.
+  bool accepts_views() const override { return !kernels::is_bytes(plan().products); }
+  DType accumulator() const override { return kernels::is_bytes(plan().products) ? DType::int32 : DType::float32; }
   KernelOperands operands() const override { return operands_; }
   std::string arguments_type(const KernelCall& call, const Program& program) const override;
   std::string function(const KernelCall& call, const Program& program) const override;

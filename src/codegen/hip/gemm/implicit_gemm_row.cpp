@@ -18,11 +18,6 @@ constexpr int64_t most_stem_channels = 4;
 // A group of fewer output channels would leave most of a tile unused: its loops do better.
 constexpr int64_t fewest_group_columns = 12;
 
-bool cuts_blocks(const ConvShape& shape) {
-  return shape.groups == 1 || (shape.group_input_channels() % kernels::block_channels == 0 &&
-                               shape.group_output_channels() % kernels::block_channels == 0);
-}
-
 bool reads_elements(const KernelConvolution& convolution, bool is_row_major) {
   const ConvShape& shape = convolution.shape;
   if (convolution.spec.transposed || shape.groups != 1) return false;
@@ -85,7 +80,6 @@ kernels::Products products_of(const Node& node, kernels::Products float32) {
 GemmOperation operation_of(const HipProblem& problem, bool is_row_major) {
   const Node& node = *problem.node;
   const KernelConvolution& convolution = *problem.convolution;
-  const size_t rank = node.inputs[0]->shape->size();
   GemmPlan plan{
       .shape = convolution.shape,
       .transposed = convolution.spec.transposed,
@@ -94,19 +88,10 @@ GemmOperation operation_of(const HipProblem& problem, bool is_row_major) {
   if (reads_elements(convolution, is_row_major)) {
     plan.input_order = InputOrder::planar;
     plan.input_lanes = is_row_major ? 1 : kernels::block_channels;
-  } else if (!cuts_blocks(convolution.shape)) {
+  } else if (!has_whole_blocks(convolution.shape)) {
     plan.input_order = InputOrder::elements;
   }
-  return {.title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
-          .plan = plan,
-          .batch = convolution.spec.batch,
-          .input = three(convolution.axes, &WindowAxis::input),
-          .output = three(convolution.axes, &WindowAxis::output),
-          .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
-          .input_axes = axes_of(rank),
-          .output_axes = axes_of(rank),
-          .weight_axes = {},
-          .depth = {}};
+  return convolution_operation(convolution, node.inputs[0]->shape->size(), plan);
 }
 
 Layout layout_of(LayoutDemand demand, size_t rank) {
@@ -132,9 +117,27 @@ bool may_count_positions(const KernelConvolution& convolution) {
          may_count_positions(three(convolution.axes, &WindowAxis::output));
 }
 
+bool has_whole_blocks(const ConvShape& shape) {
+  return shape.groups == 1 || (shape.group_input_channels() % kernels::block_channels == 0 &&
+                               shape.group_output_channels() % kernels::block_channels == 0);
+}
+
+GemmOperation convolution_operation(const KernelConvolution& convolution, size_t rank, const GemmPlan& plan) {
+  return {.title = convolution_title(convolution.spec.transposed ? "conv_transpose" : "conv", convolution),
+          .plan = plan,
+          .batch = convolution.spec.batch,
+          .input = three(convolution.axes, &WindowAxis::input),
+          .output = three(convolution.axes, &WindowAxis::output),
+          .begin_pads = three(convolution.axes, &WindowAxis::pad_begin),
+          .input_axes = axes_of(rank),
+          .output_axes = axes_of(rank),
+          .weight_axes = {},
+          .depth = {}};
+}
+
 bool is_for_implicit_gemm(const KernelConvolution& convolution) {
   if (!may_count_positions(convolution)) return false;
-  if (cuts_blocks(convolution.shape)) return true;
+  if (has_whole_blocks(convolution.shape)) return true;
   return !convolution.spec.transposed && convolution.shape.group_output_channels() >= fewest_group_columns;
 }
 

@@ -2,11 +2,16 @@
 #pragma once
 
 #include "codegen/call/kernel_convolution.h"
+#include "codegen/hip/gemm/gemm_spec.h"
 
 namespace onnxc {
 
 // Whether the kernels count that many positions.
 bool may_count_positions(const KernelConvolution& convolution);
+// Whether the channels of each group are whole blocks.
+bool has_whole_blocks(const kernels::ConvShape& shape);
+// The kernel's operation for a convolution of a tensor of so many axes.
+GemmOperation convolution_operation(const KernelConvolution& convolution, size_t rank, const kernels::GemmPlan& plan);
 // Whether the implicit GEMM supports a convolution.
 bool is_for_implicit_gemm(const KernelConvolution& convolution);
 

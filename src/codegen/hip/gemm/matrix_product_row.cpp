@@ -3,6 +3,7 @@
 // The first operand's rows are the kernel's voxels, its columns the channels. The second operand is a packed constant,
 // or a matrix made at run time, one for each element of a batch; the second batch axis is then the kernel's groups and
 // must be static. Columns of the second operand must be static; rows, the batch and the reduction may be dynamic.
+#include "codegen/hip/gemm/matrix_product_row.h"
 #include "codegen/call/kernel_call.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
@@ -19,17 +20,6 @@ using kernels::InputOrder;
 using kernels::WeightOrder;
 
 constexpr int64_t usual_depth = 256;  // of a reduction without known facts
-
-// A product of two operands as both nodes have it: which logical axes are what.
-struct MatrixProduct {
-  GemmAxes left, output;
-  GemmOperation::Matrix right;
-  Expr rows;
-  Expr depth;
-  int64_t columns, groups = 1;
-  Expr batch = 1;
-  std::array<Expr, 3> positions = {1, 1, 1};  // of the rows: two axes of the batch, and the rows themselves
-};
 
 bool is_static(const Expr& extent) { return extent.constant().has_value() && *extent.constant() > 0; }
 
@@ -63,25 +53,6 @@ bool match_batch(const Shape& left, const Shape& right, MatrixProduct& product) 
   return true;
 }
 
-std::optional<MatrixProduct> as_matmul(const Value& a, const Value& b) {
-  const Shape &left = *a.shape, &right = *b.shape;
-  const size_t rank = left.size(), right_rank = right.size();
-  if (rank < 2 || rank > 5 || right_rank < 2) return std::nullopt;
-  if (!may_be_reduced(left[rank - 1]) || !is_static(right[right_rank - 1])) return std::nullopt;
-  MatrixProduct product{.left = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
-                        .output = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
-                        .right = {.k = right_rank - 2, .column = right_rank - 1, .batch = {}, .group = {}},
-                        .rows = left[rank - 2],
-                        .depth = left[rank - 1],
-                        .columns = *right[right_rank - 1].constant()};
-  product.positions[2] = product.rows;
-  if (right_rank == 2)
-    spread_batch(left, product);
-  else if (!match_batch(left, right, product))
-    return std::nullopt;
-  return product;
-}
-
 std::optional<MatrixProduct> as_gemm(const Node& node) {
   const ProductSpec spec = resolve_product(NodeReader(node));
   const Shape &left = *node.inputs[0]->shape, &right = *node.inputs[1]->shape;
@@ -113,22 +84,56 @@ Tensor pack(const GemmPlan& plan, const MatrixProduct& product, const Tensor& ma
   });
 }
 
-// Whether the second operand is a constant that the compile packs.
+void lower_matrix_product(const Node& node, const MatrixProduct& product, const PlannedGemm& planned,
+                          LoweringContext& context) {
+  const Value &a = *node.inputs[0], &b = *node.inputs[1];
+  auto row_major = [&](const Value& value) {
+    return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
+  };
+  auto weights = [&](const GemmPlan& chosen) {
+    return is_packed(b, product) ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant))
+                                 : row_major(b);
+  };
+  lower_gemm(node, planned, row_major(a), weights, product_epilogue(node, context),
+             Layout::row_major(node.outputs[0]->shape->size()), context);
+}
+
+}  // namespace
+
+std::optional<MatrixProduct> as_matmul(const Value& a, const Value& b) {
+  const Shape &left = *a.shape, &right = *b.shape;
+  const size_t rank = left.size(), right_rank = right.size();
+  if (rank < 2 || rank > 5 || right_rank < 2) return std::nullopt;
+  if (!may_be_reduced(left[rank - 1]) || !is_static(right[right_rank - 1])) return std::nullopt;
+  MatrixProduct product{.left = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
+                        .output = {.channel = rank - 1, .batch = {}, .group = {}, .d = {}, .h = {}, .w = rank - 2},
+                        .right = {.k = right_rank - 2, .column = right_rank - 1, .batch = {}, .group = {}},
+                        .rows = left[rank - 2],
+                        .depth = left[rank - 1],
+                        .columns = *right[right_rank - 1].constant()};
+  product.positions[2] = product.rows;
+  if (right_rank == 2)
+    spread_batch(left, product);
+  else if (!match_batch(left, right, product))
+    return std::nullopt;
+  return product;
+}
+
 bool is_packed(const Value& b, const MatrixProduct& product) {
   return b.constant && b.shape->size() == 2 && product.depth.constant();
 }
 
-GemmOperation operation_of(const HipProblem& problem, const MatrixProduct& product) {
-  const Value &a = *problem.node->inputs[0], &b = *problem.node->inputs[1];
+GemmOperation matrix_operation(const Value& a, const Value& b, const Graph& graph, kernels::Products products,
+                               const MatrixProduct& product) {
   const bool has_run_time_depth = !product.depth.constant();
-  const int64_t depth = usual_size(*problem.graph, product.depth).value_or(usual_depth);
+  const int64_t depth = usual_size(graph, product.depth).value_or(usual_depth);
   // Whole blocks of columns, next to each other, are read as blocks of channels.
   const bool has_blocks =
       product.left.channel + 1 == a.shape->size() && !has_run_time_depth && depth % kernels::block_channels == 0;
   // Rows that lie next to each other: a transposed matrix.
   const bool has_planes = product.left.w == a.shape->size() - 1;
   GemmPlan plan{.shape = {product.groups * depth, product.groups * product.columns, product.groups},
-                .products = products_for(a.dtype, problem.products),
+                .products = products,
                 .input_order = has_blocks   ? InputOrder::blocks
                                : has_planes ? InputOrder::planar
                                             : InputOrder::elements,
@@ -150,27 +155,14 @@ GemmOperation operation_of(const HipProblem& problem, const MatrixProduct& produ
   return operation;
 }
 
-void lower_matrix_product(const Node& node, const MatrixProduct& product, const PlannedGemm& planned,
-                          LoweringContext& context) {
-  const Value &a = *node.inputs[0], &b = *node.inputs[1];
-  auto row_major = [&](const Value& value) {
-    return context.buffer_as(value, Layout::row_major(value.shape->size()), node.origin);
-  };
-  auto weights = [&](const GemmPlan& chosen) {
-    return is_packed(b, product) ? add_packed(context.program(), b.name, pack(chosen, product, *b.constant))
-                                 : row_major(b);
-  };
-  lower_gemm(node, planned, row_major(a), weights, product_epilogue(node, context),
-             Layout::row_major(node.outputs[0]->shape->size()), context);
-}
-
-}  // namespace
-
 // MatMul and Gemm on MFMA.
 void offer_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   const std::optional<MatrixProduct> product = as_matrix_product(*problem.node);
   if (!product || !may_count_positions(product->positions)) return;
-  const PlannedGemm planned = plan_gemm(operation_of(problem, *product), *problem.graph, gpu);
+  const Value &a = *problem.node->inputs[0], &b = *problem.node->inputs[1];
+  const kernels::Products products = products_for(a.dtype, problem.products);
+  const PlannedGemm planned =
+      plan_gemm(matrix_operation(a, b, *problem.graph, products, *product), *problem.graph, gpu);
   offers.push_back({.kernel = planned.title(),
                     .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,

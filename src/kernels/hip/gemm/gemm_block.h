@@ -15,6 +15,11 @@ struct RowPlace {
 template <size_t size>
 struct FourBits;
 template <>
+struct FourBits<1> {
+  using Element = uint8_t;
+  typedef uint8_t Type __attribute__((ext_vector_type(4)));
+};
+template <>
 struct FourBits<2> {
   using Element = uint16_t;
   typedef uint16_t Type __attribute__((ext_vector_type(4)));
@@ -36,6 +41,7 @@ struct GemmBlock {
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
   using Product = typename TileProducts<own_gpu.matrix_unit>::template Product<plan.products, tile>;
+  using Four = typename FourSums<is_bytes(plan.products)>::Type;
 
   const GemmArguments<Input, Weight, Output>& arguments;
   int64_t image;
@@ -131,7 +137,7 @@ struct GemmBlock {
   // lanes' columns and uniform in the wavefront. The padding of the last channel block is written too, with zeros.
   // Contiguous in memory are, in NCHW, the 32 rows of half a wavefront; in NCHWc, the four columns of a lane.
   template <class Epilogue>
-  __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Float4 sums) const {
+  __device__ void store_four(const Epilogue& epilogue, const Voxel& voxel, int wave_column, Four sums) const {
     constexpr auto real_columns = static_cast<int>(shape.group_output_channels());
     const int columns = plan.output_lanes == 1                             ? real_columns
                         : plan.stores_fours() || group + 1 == shape.groups ? static_cast<int>(plan.group_columns())
@@ -148,8 +154,8 @@ struct GemmBlock {
     for (int e = 0; e < 4; ++e) {
       const bool is_real = !has_padding || column + e < real_columns;
       const int channel = group_channel + (is_real ? column + e : real_columns - 1);
-      const float value = epilogue(sums[e], image, group, channel, voxel.d, voxel.h, voxel.w);
-      bits[e] = __builtin_bit_cast(typename Bits::Element, static_cast<Output>(is_real ? value : 0.0f));
+      const auto value = epilogue(sums[e], image, group, channel, voxel.d, voxel.h, voxel.w);
+      bits[e] = __builtin_bit_cast(typename Bits::Element, static_cast<Output>(is_real ? value : decltype(value){}));
     }
     if constexpr (plan.stores_fours()) {
       // The lanes' columns are of one block.
@@ -169,8 +175,8 @@ struct GemmBlock {
   __device__ int wave_column(int c) const { return first_column + Product::column_at(c); }
 
   // Four sums of this thread in the workspace.
-  __device__ Float4& partial(int64_t tile_of_part, int four) const {
-    auto* const workspace = reinterpret_cast<Float4*>(arguments.workspace);
+  __device__ Four& partial(int64_t tile_of_part, int four) const {
+    auto* const workspace = reinterpret_cast<Four*>(arguments.workspace);
     return workspace[(tile_of_part * plan.fours_a_thread() + four) * nest_threads + thread_index()];
   }
 };

@@ -13,16 +13,25 @@
 namespace onnxc::kernels {
 
 // How the matrix unit multiplies, by its instructions; without one the vector unit makes the same products of the same
-// operands. Sums are always float32.
+// operands. Sums are float32; those of bytes are int32, which wraps around.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
   bf16x3,    // operands as the sum of two bfloat16: 16 bits of mantissa, three products; an infinity becomes a NaN
   float16,   // v_mfma_f32_32x32x8_f16, for operands stored as float16: exact
   bfloat16,  // v_mfma_f32_32x32x8_bf16_1k, for operands stored as bfloat16: exact
+  int8,      // mma.sync m16n8k32 of signed bytes: exact
+  uint8,     // the same of unsigned bytes with weights that are signed
 };
 
 constexpr bool is_half(Products products) { return products == Products::float16 || products == Products::bfloat16; }
+
+constexpr bool is_bytes(Products products) { return products == Products::int8 || products == Products::uint8; }
+
+// The bytes of an operand's element in LDS.
+constexpr int64_t operand_bytes(Products products) {
+  return is_bytes(products) ? 1 : is_half(products) || products == Products::bf16x3 ? 2 : 4;
+}
 
 // Whether the vector unit makes them.
 constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
@@ -31,11 +40,12 @@ constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
 }
 
 // The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
-// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
+// for xf32 twice the cycles of 16-bit types, for bytes half of them, MFMA for float32 eight times.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
   constexpr int64_t count = 32 * 32 * 16;
   const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
   if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
+  if (is_bytes(products)) return count / (2 * gpu.half_products_a_cycle);
   return of_one * count / gpu.half_products_a_cycle *
          (products == Products::float32 ? 8
           : products == Products::xf32  ? 2
@@ -165,13 +175,13 @@ struct GemmPlan {
     return 8 * (rows + columns) * lds_row_bytes;
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
-  constexpr int64_t depth() const { return is_half(products) ? 32 : 16; }
+  constexpr int64_t depth() const { return is_bytes(products) ? 64 : is_half(products) ? 32 : 16; }
   constexpr int64_t segments() const { return depth() / block_channels; }
 
-  // Whether a step's two segments are two channel blocks at one tap; else they are two successive taps, which costs the
-  // kernel more index arithmetic but wastes nothing on an odd number of blocks.
+  // Whether a step's segments, two or four, are channel blocks at one tap; else they are successive taps, which costs
+  // the kernel more index arithmetic but wastes nothing on blocks that are not a multiple.
   constexpr bool pairs_blocks() const {
-    return transposed || segments() == 1 || input_blocks() % 2 == 0 || input_blocks() > 6;
+    return transposed || segments() == 1 || input_blocks() % segments() == 0 || input_blocks() > 3 * segments();
   }
   // All threads are at one tap of a step, and go from tap to tap.
   constexpr bool has_cursor() const { return input_order == InputOrder::blocks && pairs_blocks(); }
@@ -236,12 +246,12 @@ struct GemmPlan {
 
   // Packed weights: [group][step][column, padded to whole tiles][64 bytes of a step]; padding is zero. Elements are in
   // the order of `place`; for bf16x3 all high parts precede all low parts.
-  constexpr int64_t row_elements() const { return products == Products::bf16x3 || is_half(products) ? 32 : 16; }
+  constexpr int64_t row_elements() const { return lds_row_bytes / operand_bytes(products); }
   constexpr int64_t weight_offset(int64_t group, int64_t step, int64_t column) const {
     return ((group * steps() + step) * column_tiles() * tile.columns + column) * row_elements();
   }
   constexpr int64_t weight_count() const { return weight_offset(shape.groups, 0, 0); }
-  // A row of zeros follows: what lies outside the input is read from there.
+  // A row of zeros follows, of bytes one of zero points: what lies outside the input is read from there.
   constexpr int64_t packed_count() const { return weight_count() + row_elements(); }
 
   // The positions over which rows are counted. A strided transposed convolution is one convolution for each residue of
@@ -327,7 +337,7 @@ struct GemmArguments {
   ConvSizes sizes;
   GemmView input_view, output_view;
   WeightView weight_view;
-  const void* zeros;  // 64 bytes of them
+  const void* zeros;  // 64 bytes of them, or of bytes' zero point
   float* workspace;
   GemmLaunch launch;
   int32_t depth;  // of a reduction whose length only a run knows

@@ -190,13 +190,19 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
       fetched_rows[set][i] = *reinterpret_cast<const Chunk*>(is_inside(i, tap) & is_real ? inside : outside);
     }
   }
-  // The same without registers, into a stage of LDS.
+  // The same without registers, into a stage of LDS. Bytes outside are the zero point.
   __device__ void copy_blocks(int stage, const Tap& tap, int64_t offset, bool is_real) {
     const char* const to = shared.stages[stage].rows;
 #pragma clang loop unroll(full)
-    for (int i = 0; i < row_loads; ++i)
-      Product::template copy_chunk<true>(to, thread_index() / 4 + i * rows_a_load, thread_index() % 4, row[i] + offset,
-                                         is_inside(i, tap) & is_real);
+    for (int i = 0; i < row_loads; ++i) {
+      const Input* from = row[i] + offset;
+      bool is_copied = is_inside(i, tap) & is_real;
+      if constexpr (is_bytes(plan.products)) {
+        from = is_copied ? from : static_cast<const Input*>(arguments.zeros);
+        is_copied = true;
+      }
+      Product::template copy_chunk<true>(to, thread_index() / 4 + i * rows_a_load, thread_index() % 4, from, is_copied);
+    }
   }
   __device__ void copy_packed(int stage, const Weight* weights) {
     const char* const to = shared.stages[stage].columns;

@@ -15,7 +15,20 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 typedef float Float4 __attribute__((ext_vector_type(4)));
 typedef float Float16 __attribute__((ext_vector_type(16)));
+typedef int32_t Int4 __attribute__((ext_vector_type(4)));
 typedef uint32_t Chunk __attribute__((ext_vector_type(4)));
+
+// Four sums of products.
+template <bool are_of_bytes>
+struct FourSums {
+  using Type = Float4;
+  using Sum = float;
+};
+template <>
+struct FourSums<true> {
+  using Type = Int4;
+  using Sum = int32_t;
+};
 
 template <class T>
 struct ChunkOf {

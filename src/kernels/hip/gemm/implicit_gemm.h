@@ -134,9 +134,11 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       tap.h = of_lane(at.lanes.tap.h, at.lane);
       tap.w = of_lane(at.lanes.tap.w, at.lane);
     }
-    // A last pair may be of one block.
-    constexpr bool has_half_pair = plan.input_blocks() % plan.segments() != 0;
-    const bool is_real = (has_masks | (at.left > 0)) & (!has_half_pair | segment() == 0 | at.pair + 1 < pairs);
+    // The last pair may be of fewer blocks.
+    constexpr auto last_blocks = static_cast<int32_t>(plan.input_blocks() - (pairs - 1) * plan.segments());
+    constexpr bool has_short_pair = last_blocks < plan.segments();
+    const bool is_real =
+        (has_masks | (at.left > 0)) & (!has_short_pair | segment() < last_blocks | at.pair + 1 < pairs);
     if constexpr (copies) {
       this->copy_blocks(set, tap, 0, is_real);
       this->copy_packed(set, at.weights);
@@ -312,12 +314,12 @@ __device__ inline void combine_parts(const GemmArguments<Input, Weight, Output>&
   const RowPlace place = block.place_of(Block::Product::row_at(four / fours_a_row));
   if (!place.is_inside) return;
   const int64_t tiles = arguments.launch.tiles, parts = arguments.launch.parts;
-  Float4 sums = block.partial(tile, four);
+  typename Block::Four sums = block.partial(tile, four);
   int64_t part = 1;
   // Several loads at a time, added in their order.
   constexpr int at_once = 8;
   for (; part + at_once <= parts; part += at_once) {
-    Float4 loaded[at_once];
+    typename Block::Four loaded[at_once];
 #pragma clang loop unroll(full)
     for (int i = 0; i < at_once; ++i) loaded[i] = block.partial((part + i) * tiles + tile, four);
 #pragma clang loop unroll(full)

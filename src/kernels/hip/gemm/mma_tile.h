@@ -9,6 +9,8 @@
 // Chunks that are stored as they are pass no register on their way to LDS: as many steps as it has room for are
 // under way (GemmPlan::stages).
 //
+// Bytes lie as words of four do; their sums are integers.
+//
 // Bound by: LDS, whose rows each warp reads for its own columns: large tiles read less for a product.
 #pragma once
 
@@ -28,8 +30,11 @@ struct MmaTileProduct {
     alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
+  using Four = typename FourSums<is_bytes(products)>::Type;
+  using Sum = typename FourSums<is_bytes(products)>::Sum;
+
   // Each tile has 16 rows and 8 columns.
-  float sums[row_tiles][2 * column_pairs][4];
+  Sum sums[row_tiles][2 * column_pairs][4];
 
   // ---- the layout of the sums, as TileSums has it
 
@@ -43,8 +48,8 @@ struct MmaTileProduct {
   __device__ static int column_at(int c) { return first_column() + c * 16; }
   __device__ static int lane_column() { return lane() % 4 * 4; }
   __device__ static int64_t lane_columns(int64_t stride) { return lane_column() * stride; }
-  __device__ Float4 four(int r, int c) const {
-    const float(&low)[4] = sums[r / 2][2 * c], (&high)[4] = sums[r / 2][2 * c + 1];
+  __device__ Four four(int r, int c) const {
+    const Sum(&low)[4] = sums[r / 2][2 * c], (&high)[4] = sums[r / 2][2 * c + 1];
     const int at = r % 2 * 2;
     return {low[at], low[at + 1], high[at], high[at + 1]};
   }
@@ -122,7 +127,7 @@ struct MmaTileProduct {
 #pragma clang loop unroll(full)
       for (int j = 0; j < 2 * column_pairs; ++j)
 #pragma clang loop unroll(full)
-        for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+        for (int e = 0; e < 4; ++e) sums[i][j][e] = Sum{};
   }
 
   __device__ static Chunk matrices(LdsAddress first, int tile_of_16) {
@@ -132,8 +137,10 @@ struct MmaTileProduct {
       for (int i = 0; i < 4; ++i) words[i] = rounded_to_tf32(words[i]);
     return words;
   }
-  __device__ static void add_products(float (&sums)[4], Chunk rows, uint32_t first, uint32_t second) {
-    if constexpr (products == Products::float16)
+  __device__ static void add_products(Sum (&sums)[4], Chunk rows, uint32_t first, uint32_t second) {
+    if constexpr (is_bytes(products))
+      add_byte_products<products == Products::int8>(sums, rows, first, second);
+    else if constexpr (products == Products::float16)
       add_float16_products(sums, rows, first, second);
     else if constexpr (products == Products::xf32)
       add_tf32_products(sums, rows, first, second);
@@ -162,12 +169,12 @@ struct MmaTileProduct {
     else if constexpr (products == Products::bf16x3)
       multiply_split(further);
     else
-      multiply_halves(further);
+      multiply_words(further);
   }
   static constexpr int64_t most_rest = 32;
   __device__ void multiply(int64_t /*rest*/ = most_rest) { multiply_stage(0); }
 
-  __device__ void multiply_halves(LdsAddress further) {
+  __device__ void multiply_words(LdsAddress further) {
 #pragma clang loop unroll(full)
     for (int half = 0; half < 2; ++half) {
       Chunk row[row_tiles];

@@ -57,8 +57,8 @@ __device__ inline uint32_t rounded_to_tf32(uint32_t bits) {
   return result;
 }
 
-// Adds to the sums of 16 rows and 8 columns the products of 32 bytes of each: 16 elements, or 8 of tf32. A lane has two
-// adjacent columns of one row, and of the row 8 further.
+// Adds to the sums of 16 rows and 8 columns the products of 32 bytes of each: 16 elements, 8 of tf32 or 32 bytes. A
+// lane has two adjacent columns of one row, and of the row 8 further.
 __device__ inline void add_float16_products(float (&sums)[4], FourWords rows, uint32_t first, uint32_t second) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
@@ -79,6 +79,23 @@ __device__ inline void add_tf32_products(float (&sums)[4], FourWords rows, uint3
       "%3};"
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(rows.x), "r"(rows.y), "r"(rows.z), "r"(rows.w), "r"(first), "r"(second));
+}
+
+// Columns are signed bytes, rows signed or not; the sums wrap around.
+template <bool are_rows_signed>
+__device__ inline void add_byte_products(int32_t (&sums)[4], FourWords rows, uint32_t first, uint32_t second) {
+  if constexpr (are_rows_signed)
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(rows.x), "r"(rows.y), "r"(rows.z), "r"(rows.w), "r"(first), "r"(second));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
+        : "r"(rows.x), "r"(rows.y), "r"(rows.z), "r"(rows.w), "r"(first), "r"(second));
 }
 
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

@@ -56,4 +56,10 @@ inline void add_tf32_products(float (&sums)[4], FourWords rows, uint32_t first, 
   add_products<host_blocks::MatrixType::tf32>(sums, rows, first, second);
 }
 
+template <bool are_rows_signed>
+void add_byte_products(int32_t (&sums)[4], FourWords rows, uint32_t first, uint32_t second) {
+  const uint32_t a[4] = {rows.x, rows.y, rows.z, rows.w}, b[2] = {first, second};
+  host_blocks::multiply_tiles(are_rows_signed, a, b, sums);
+}
+
 }  // namespace onnxc::kernels::inline ONNXC_KERNELS_ISA

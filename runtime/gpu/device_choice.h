@@ -1,0 +1,18 @@
+// The GPU that a model runs on.
+#pragma once
+
+#include "gpu/library/gpu_library.h"
+#include "gpu/program.h"
+
+namespace onnxc::runtime {
+
+struct ChosenDevice {
+  const GpuLibrary* gpu = nullptr;
+  GpuDescription description = {};
+};
+
+// Asks the vendors in the order of the model's programs: the first whose GPU of this number runs one of them is taken.
+// False with the reasons of all if there is none.
+bool choose_device(int index, ChosenDevice& chosen, ErrorText& error);
+
+}  // namespace onnxc::runtime

@@ -220,11 +220,23 @@ std::optional<LegalSizes> from_first_size_on(const Expr& expr, const Symbol& sym
   return LegalSizes{1, {0}, bounds};
 }
 
+// If the condition fails for the least size, and is proven for all others.
+std::optional<LegalSizes> above_the_least(const Expr& expr, Condition condition, const Symbol& symbol) {
+  const Bounds bounds = symbol.info().bounds;
+  const int64_t least = expr.evaluate({{symbol, bounds.minimum}});
+  if (bounds.minimum == bounds.maximum || (condition == Condition::zero ? least == 0 : least >= 0)) return std::nullopt;
+  const Bounds others{bounds.minimum + 1, bounds.maximum};
+  const Expr rest = expr.substitute({{symbol, Symbol::dim(symbol.name(), others)}});
+  const bool holds = condition == Condition::zero ? proven_equal(rest, 0) : proven_at_least(rest, 0);
+  return holds ? std::optional(LegalSizes{1, {0}, others}) : std::nullopt;
+}
+
 std::optional<LegalSizes> find(const Expr& expr, Condition condition, const Symbol& symbol) {
   Bounds bounds = symbol.info().bounds;
   if (bounds.minimum < 0) return std::nullopt;
   std::optional<Growth> grows = growth(expr);
   if (!grows) {
+    if (std::optional<LegalSizes> sizes = above_the_least(expr, condition, symbol)) return sizes;
     if (condition == Condition::zero) return zeros_of_product(expr, symbol);
     return never_falls(expr) ? from_first_size_on(expr, symbol) : std::nullopt;
   }

@@ -65,6 +65,14 @@ TEST(LegalSizes, OfWhatNeverFalls) {
   EXPECT_EQ(nonnegatives(min(D, 4) - D), "unknown");  // falls
 }
 
+// Nearest upsampling by an Expand of what a Slice left: only an empty dim differs.
+TEST(LegalSizes, OfAllButAnEmptyDim) {
+  EXPECT_EQ(zeros(2 * D - 2 * max(0, D - 1) - 2), "at least 1");
+  EXPECT_EQ(zeros(D * min(D, 1) - D), "any");
+  EXPECT_EQ(nonnegatives(min(D, 1) * D - 1), "at least 1");
+  EXPECT_EQ(zeros(max(0, D - 2) - D + 2), "unknown");  // 1 differs too
+}
+
 TEST(LegalSizes, OfWhatDoesNotGrowEvenly) {
   EXPECT_EQ(zeros(D * D - 33 * D + 32), "unknown");
   EXPECT_EQ(zeros(max(D, 5) - 5), "unknown");

@@ -250,6 +250,12 @@ def test_memory_of_given_dims() -> None:
     assert "0.0 MiB of working memory (least possible 0.0)" in run(*options).stdout
 
 
+def test_memory_is_told_without_taking_it() -> None:
+    rows = 10**12
+    told = json.loads(run("--dim", f"N={rows}", "--threads", "1", "--info", "--json").stdout)["memory"]
+    assert told["inputs_and_outputs"] == rows * (16 + 16 + 4) + 16
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <numeric>
 
 #include "onnxc_run/inputs.h"
 #include "onnxc_run/reports/json.h"
+#include "support/checked.h"
 
 namespace onnxc {
 namespace {
@@ -17,14 +19,24 @@ int64_t bytes_of(const std::vector<Tensor>& tensors) {
   });
 }
 
+// Nothing for a value whose dims only a run knows.
+int64_t bytes_of(const onnxc_value_info& info, const std::vector<int64_t>& dims) {
+  if (std::ranges::find(dims, -1) != dims.end()) return 0;
+  return checked_multiply(checked_product(dims), element_size(dtype_of(info)));
+}
+
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+MemoryUse memory_use(const Session& session, int64_t bytes_of_values) {
+  const onnxc_api& api = session.api();
+  return {api.weights_bytes, api.working_bytes(session.instance()), api.least_working_bytes(session.instance()),
+          bytes_of_values};
+}
 
 }  // namespace
 
 MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-  const onnxc_api& api = session.api();
-  return {api.weights_bytes, api.working_bytes(session.instance()), api.least_working_bytes(session.instance()),
-          bytes_of(inputs) + bytes_of(outputs)};
+  return memory_use(session, bytes_of(inputs) + bytes_of(outputs));
 }
 
 bool is_for_gpu_alone(const onnxc_api& api) {
@@ -33,17 +45,22 @@ bool is_for_gpu_alone(const onnxc_api& api) {
 
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options) {
   if (!options.device.is_gpu && is_for_gpu_alone(library.api())) return std::nullopt;
-  std::vector<Tensor> inputs;
+  const onnxc_api& api = library.api();
+  std::vector<std::vector<int64_t>> inputs;
+  int64_t bytes = 0;
   try {
-    for (int32_t i = 0; i < library.api().input_count; ++i) {
-      const onnxc_value_info& info = *library.api().input(i);
-      inputs.push_back(Tensor::zeros(dtype_of(info), evaluate_dims(info, options.dims)));
+    for (int32_t i = 0; i < api.input_count; ++i) {
+      inputs.push_back(evaluate_dims(*api.input(i), options.dims));
+      bytes = checked_add(bytes, bytes_of(*api.input(i), inputs.back()));
     }
   } catch (const UsageError&) {
     return std::nullopt;
   }
   Session session(library, options.threads, options.device);
-  return memory_use(session, inputs, session.make_outputs(inputs));
+  const std::vector<std::vector<int64_t>> outputs = session.output_dims(inputs);
+  for (int32_t i = 0; i < api.output_count; ++i)
+    bytes = checked_add(bytes, bytes_of(*api.output(i), outputs[static_cast<size_t>(i)]));
+  return memory_use(session, bytes);
 }
 
 int64_t process_peak_bytes() {

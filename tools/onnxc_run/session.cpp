@@ -194,20 +194,27 @@ void Session::check(onnxc_status status) const {
   throw UserError(text);
 }
 
-std::vector<Tensor> Session::make_outputs(const std::vector<Tensor>& inputs) {
-  std::vector<const int64_t*> input_dims;
+std::vector<std::vector<int64_t>> Session::output_dims(const std::vector<std::vector<int64_t>>& input_dims) {
+  std::vector<const int64_t*> inputs;
   for (int32_t i = 0; i < api().input_count; ++i) {
     const onnxc_value_info& info = *api().input(i);
-    const Tensor& input = inputs.at(static_cast<size_t>(i));
-    user_check(static_cast<int32_t>(input.dims().size()) == info.rank, "input {}: expected rank {}, found rank {}",
-               quote(info.name), info.rank, input.dims().size());
-    input_dims.push_back(input.dims().data());
+    const std::vector<int64_t>& dims = input_dims.at(static_cast<size_t>(i));
+    user_check(static_cast<int32_t>(dims.size()) == info.rank, "input {}: expected rank {}, found rank {}",
+               quote(info.name), info.rank, dims.size());
+    inputs.push_back(dims.data());
   }
   std::vector<std::vector<int64_t>> dims;
-  std::vector<int64_t*> output_dims;
+  std::vector<int64_t*> outputs;
   for (int32_t i = 0; i < api().output_count; ++i) dims.emplace_back(api().output(i)->rank);
-  for (std::vector<int64_t>& one : dims) output_dims.push_back(one.data());
-  check(api().output_dims(instance_, input_dims.data(), output_dims.data()));
+  for (std::vector<int64_t>& one : dims) outputs.push_back(one.data());
+  check(api().output_dims(instance_, inputs.data(), outputs.data()));
+  return dims;
+}
+
+std::vector<Tensor> Session::make_outputs(const std::vector<Tensor>& inputs) {
+  std::vector<std::vector<int64_t>> input_dims;
+  for (const Tensor& input : inputs) input_dims.push_back(input.dims());
+  const std::vector<std::vector<int64_t>> dims = output_dims(input_dims);
   std::vector<Tensor> outputs;
   for (int32_t i = 0; i < api().output_count; ++i) {
     const std::vector<int64_t>& known = dims[static_cast<size_t>(i)];

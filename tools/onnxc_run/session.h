@@ -57,6 +57,8 @@ class Session {
   // The steps that a run executes on this session's device.
   std::vector<onnxc_step_info> steps() const;
 
+  // The dims of the outputs for inputs of these dims; -1 for one that only the run knows. Binds the instance to them.
+  std::vector<std::vector<int64_t>> output_dims(const std::vector<std::vector<int64_t>>& input_dims);
   // Tensors for the outputs that these inputs give, zeroed; one of no dtype if only the run knows the dims, and then
   // makes it.
   std::vector<Tensor> make_outputs(const std::vector<Tensor>& inputs);

@@ -227,28 +227,57 @@ std::vector<std::string> output_dim_levels(const EmitContext& context) {
 
 namespace {
 
-void print_sizes_of_level(TextWriter& writer, const EmitContext& context, int level,
-                          const std::set<std::string>& scratch) {
-  {
-    auto block = writer.scope("");
-    std::vector<std::pair<size_t, Expr>> bytes;
-    std::set<Symbol> used;
-    for (size_t i = 0; i < context.storages.size(); ++i) {
-      const Buffer& buffer = context.program.buffer(context.storages[i]);
-      const Expr size = buffer.layout.element_count(buffer.shape) * element_size(buffer.dtype);
-      if (context.level(size) != level) continue;
-      bytes.emplace_back(i, size);
-      used.merge(size.symbols());
-    }
-    declare_checked(writer, context, used);
-    for (const auto& [place, size] : bytes) {
-      const std::string text = checked_text(size, context.names.symbols);
-      if (!size.constant()) writer.line(fmt::format("if ({0}.overflow || {0}.value < 0) return 1;", text));
-      writer.line(fmt::format("buffer_bytes[{}] = {}.value;", place, text));
-    }
+// Buffers of one size.
+struct SizedBuffers {
+  Expr bytes;
+  std::vector<size_t> places;
+};
+
+// In order of their first buffers.
+std::vector<SizedBuffers> sizes_of_level(const EmitContext& context, int level) {
+  std::vector<SizedBuffers> sizes;
+  std::map<Expr, size_t> found;
+  for (size_t place = 0; place < context.storages.size(); ++place) {
+    const Buffer& buffer = context.program.buffer(context.storages[place]);
+    const Expr bytes = buffer.layout.element_count(buffer.shape) * element_size(buffer.dtype);
+    if (context.level(bytes) != level) continue;
+    const auto [entry, is_new] = found.emplace(bytes, sizes.size());
+    if (is_new) sizes.push_back({bytes, {}});
+    sizes[entry->second].places.push_back(place);
   }
-  if (!scratch.empty())
-    declare_dims(writer, {context.symbols.begin(), context.symbols.end()}, context.names, "symbols");
+  return sizes;
+}
+
+// Each size has a function of its own: clang's time for one of thousands of checked products grows with their square.
+void print_bytes_function(TextWriter& writer, const EmitContext& context, const Expr& bytes, const std::string& name) {
+  auto function = writer.scope(fmt::format("[[gnu::noinline]] static int64_t {}(const int64_t* symbols)", name));
+  declare_checked(writer, context, bytes.symbols());
+  writer.line(fmt::format("const CheckedSize bytes = {};", print_expr(bytes, context.names.symbols, checked)));
+  writer.line("return bytes.overflow ? -1 : bytes.value;");
+}
+
+// The lines that set the buffers' sizes.
+std::vector<std::string> print_bytes(TextWriter& writer, const EmitContext& context, int level) {
+  std::vector<std::string> lines;
+  int functions = 0;
+  for (const SizedBuffers& size : sizes_of_level(context, level)) {
+    std::string bytes;
+    if (const std::optional<int64_t> constant = size.bytes.constant()) {
+      bytes = print_integer(*constant);
+    } else {
+      const std::string name = fmt::format("bytes{}_{}", level, functions++);
+      print_bytes_function(writer, context, size.bytes, name);
+      lines.push_back(fmt::format("if ((bytes = {}(symbols)) < 0) return 1;", name));
+      bytes = "bytes";
+    }
+    for (const size_t place : size.places) lines.push_back(fmt::format("buffer_bytes[{}] = {};", place, bytes));
+  }
+  return lines;
+}
+
+void print_scratch(TextWriter& writer, const EmitContext& context, const std::set<std::string>& scratch) {
+  if (scratch.empty()) return;
+  declare_dims(writer, {context.symbols.begin(), context.symbols.end()}, context.names, "symbols");
   for (const std::string& bytes : scratch)
     writer.line(fmt::format("*scratch_bytes = maximum<int64_t>(*scratch_bytes, {});", bytes));
 }
@@ -256,13 +285,17 @@ void print_sizes_of_level(TextWriter& writer, const EmitContext& context, int le
 }  // namespace
 
 void print_sizes(TextWriter& writer, const EmitContext& context, const ScratchOfLevels& scratch) {
+  std::vector<std::vector<std::string>> bytes;
+  for (int level = 0; level < context.level_count(); ++level) bytes.push_back(print_bytes(writer, context, level));
   auto function = writer.scope(
       "static int32_t sizes(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes)");
   writer.line("*scratch_bytes = 0;");
+  writer.line("int64_t bytes;");
   for (int level = 0; level < context.level_count(); ++level) {
     auto block = writer.scope(fmt::format("if (level == {})", level));
-    auto found = scratch.find(level);
-    print_sizes_of_level(writer, context, level, found == scratch.end() ? std::set<std::string>{} : found->second);
+    for (const std::string& line : bytes[static_cast<size_t>(level)]) writer.line(line);
+    const auto found = scratch.find(level);
+    if (found != scratch.end()) print_scratch(writer, context, found->second);
   }
   writer.line("return 0;");
 }

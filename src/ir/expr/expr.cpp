@@ -19,6 +19,11 @@ uint64_t next_serial() {
   return serial++;
 }
 
+void check_terms(int64_t number) {
+  if (number > max_terms)
+    throw SizeOfManyParts(fmt::format("the expression of a size has more than {} terms", max_terms), number);
+}
+
 bool term_before(const Term& a, const Term& b) { return compare_factors(a.factors, b.factors) < 0; }
 
 // Adds up like terms of a sorted list, and drops those that vanish.
@@ -31,7 +36,7 @@ std::vector<Term> combine_like_terms(std::vector<Term> sorted) {
       result.push_back(std::move(term));
   }
   std::erase_if(result, [](const Term& term) { return term.coefficient == 0; });
-  user_check(std::ssize(result) <= max_terms, "the expression of a size has more than {} terms", max_terms);
+  check_terms(std::ssize(result));
   return result;
 }
 
@@ -237,11 +242,12 @@ Expr make_atom(AtomKind kind, std::vector<Expr> operands) {
     for (const Term& term : operand.terms())
       for (const Atom& factor : term.factors) depth = std::max(depth, factor->depth + 1);
   }
-  user_check(
-      depth <= max_atom_depth && size <= max_atom_size,
-      "the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is shorter if the "
-      "inputs' dims have values or ranges (--dim N=4, --dim N=1..8)",
-      depth, size, max_atom_depth, max_atom_size);
+  if (depth > max_atom_depth || size > max_atom_size)
+    throw SizeOfManyParts(
+        fmt::format("the expression of a size nests {} deep with {} parts; at most {} and {} are supported; it is "
+                    "shorter if the inputs' dims have values or ranges (--dim N=4, --dim N=1..8)",
+                    depth, size, max_atom_depth, max_atom_size),
+        size);
   Bounds bounds = atom_bounds(kind, operands);
   return as_expr(
       std::make_shared<const AtomNode>(AtomNode{kind, std::nullopt, std::move(operands), bounds, depth, size}));
@@ -343,8 +349,7 @@ Expr operator*(const Expr& a, const Expr& b) {
   if (b.terms_.empty() || a.is_constant(1)) return b;
   if (const std::optional<int64_t> left = a.constant(), right = b.constant(); left && right)
     return checked_multiply(*left, *right);
-  user_check(std::ssize(a.terms_) * std::ssize(b.terms_) <= max_terms,
-             "the expression of a size has more than {} terms", max_terms);
+  check_terms(std::ssize(a.terms_) * std::ssize(b.terms_));
   const Effort effort;
   Effort::spend(std::ssize(a.terms_) * std::ssize(b.terms_));
   std::vector<Term> terms;

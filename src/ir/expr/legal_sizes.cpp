@@ -178,11 +178,68 @@ std::optional<LegalSizes> zeros_of_product(const Expr& expr, const Symbol& symbo
   return result.residues.empty() ? std::nullopt : std::optional(result);
 }
 
+bool never_falls(const Expr& expr);
+
+bool never_falls(const Atom& atom) {
+  switch (atom->kind) {
+    case AtomKind::symbol:
+      return true;
+    case AtomKind::min:
+    case AtomKind::max:
+      return std::ranges::all_of(atom->operands, [](const Expr& operand) { return never_falls(operand); });
+    case AtomKind::floor_div:
+      return atom->operands[1].constant().value_or(0) > 0 && never_falls(atom->operands[0]);
+    case AtomKind::mod:
+      return false;
+  }
+  return false;
+}
+
+// Whether a larger size of its one symbol never gives less. A product of several factors is not looked at.
+bool never_falls(const Expr& expr) {
+  return std::ranges::all_of(expr.terms(), [](const Term& term) {
+    return term.factors.empty() || (term.factors.size() == 1 && term.coefficient > 0 && never_falls(term.factors[0]));
+  });
+}
+
+// If f never falls, f(s) >= 0 from some s on.
+std::optional<LegalSizes> from_first_size_on(const Expr& expr, const Symbol& symbol) {
+  constexpr int64_t largest_size = int64_t{1} << 31;
+  Bounds bounds = symbol.info().bounds;
+  const auto holds = [&](int64_t size) { return expr.evaluate({{symbol, size}}) >= 0; };
+  int64_t first = bounds.minimum, last = std::min(bounds.maximum, largest_size);
+  if (last < first || !holds(last)) return std::nullopt;
+  while (first < last) {
+    const int64_t middle = first + (last - first) / 2;
+    if (holds(middle))
+      last = middle;
+    else
+      first = middle + 1;
+  }
+  bounds.minimum = first;
+  return LegalSizes{1, {0}, bounds};
+}
+
+// If the condition fails for the least size, and is proven for all others.
+std::optional<LegalSizes> above_the_least(const Expr& expr, Condition condition, const Symbol& symbol) {
+  const Bounds bounds = symbol.info().bounds;
+  const int64_t least = expr.evaluate({{symbol, bounds.minimum}});
+  if (bounds.minimum == bounds.maximum || (condition == Condition::zero ? least == 0 : least >= 0)) return std::nullopt;
+  const Bounds others{bounds.minimum + 1, bounds.maximum};
+  const Expr rest = expr.substitute({{symbol, Symbol::dim(symbol.name(), others)}});
+  const bool holds = condition == Condition::zero ? proven_equal(rest, 0) : proven_at_least(rest, 0);
+  return holds ? std::optional(LegalSizes{1, {0}, others}) : std::nullopt;
+}
+
 std::optional<LegalSizes> find(const Expr& expr, Condition condition, const Symbol& symbol) {
   Bounds bounds = symbol.info().bounds;
   if (bounds.minimum < 0) return std::nullopt;
   std::optional<Growth> grows = growth(expr);
-  if (!grows) return condition == Condition::zero ? zeros_of_product(expr, symbol) : std::nullopt;
+  if (!grows) {
+    if (std::optional<LegalSizes> sizes = above_the_least(expr, condition, symbol)) return sizes;
+    if (condition == Condition::zero) return zeros_of_product(expr, symbol);
+    return never_falls(expr) ? from_first_size_on(expr, symbol) : std::nullopt;
+  }
   Samples samples{bounds.minimum, *grows, {}};
   for (int64_t i = 0; i < grows->period; ++i) samples.values.push_back(expr.evaluate({{symbol, samples.start + i}}));
   if (grows->slope == 0)

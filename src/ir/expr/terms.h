@@ -14,6 +14,13 @@ constexpr int64_t max_atom_size = 10000;
 // The rules of join.h that one sum applies; what remains is left as it is.
 constexpr int64_t max_joins = 1000;
 
+// A size that is larger than these.
+class SizeOfManyParts : public UserError {
+ public:
+  SizeOfManyParts(const std::string& text, int64_t number) : UserError(text), parts(number) {}
+  int64_t parts;
+};
+
 std::strong_ordering compare_atoms(const Atom& a, const Atom& b);
 
 // Graded lexicographic: the higher degree first, so that the constant comes last. Being compatible with multiplication,

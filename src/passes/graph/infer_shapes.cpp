@@ -11,6 +11,7 @@
 #include "ops/op.h"
 #include "passes/graph/define_node.h"
 #include "passes/graph/expand_sequences.h"
+#include "passes/graph/narrow_dims.h"
 #include "support/count_text.h"
 #include "support/limits.h"
 #include "support/list_text.h"
@@ -226,22 +227,53 @@ void take_declared_shapes(Node& node) {
   }
 }
 
+// A node with a size that has more parts than usual.
+struct LargeSize {
+  const Node* node;
+  int64_t parts;
+  std::set<Symbol> symbols;
+};
+
+void add_if_large(std::optional<LargeSize>& large, const Node& node, const std::vector<Expr>& sizes,
+                  int64_t usual_parts) {
+  for (const Expr& size : sizes) {
+    const int64_t parts = size_of(size);
+    if (parts <= usual_parts) continue;
+    if (!large) large.emplace(LargeSize{&node, parts, {}});
+    large->parts = std::max(large->parts, parts);
+    large->symbols.merge(size.symbols());
+  }
+}
+
+std::optional<LargeSize> find_large(const Node& node, const std::vector<Value*>& values, int64_t usual_parts) {
+  std::optional<LargeSize> large;
+  for (const Value* value : values) {
+    if (value->shape) add_if_large(large, node, *value->shape, usual_parts);
+    if (value->elements) add_if_large(large, node, *value->elements, usual_parts);
+  }
+  return large;
+}
+
 class ShapeInference {
  public:
-  explicit ShapeInference(Graph& graph) : graph_(graph) {}
+  // Stops at a size of more parts than this, if there is a number.
+  ShapeInference(Graph& graph, std::optional<int64_t> usual_parts) : graph_(graph), usual_parts_(usual_parts) {}
 
-  void run() {
+  // Returns the size at which it stopped.
+  std::optional<LargeSize> run() {
     visit_from(graph_.nodes().begin());
+    if (large_) return large_;
     if (!faults_.empty()) throw ShapeFaults(std::move(faults_));
     if (const Node* first = spread_output_sequences(graph_)) visit_from(first->place);
     if (leaves_unused_) graph_.erase_unused();
     for (const std::unique_ptr<Node>& node : graph_.nodes())
       if (is_operator(node.get(), "If")) check_ranks_of_branches(graph_, *node);
+    return std::nullopt;
   }
 
  private:
   void visit_from(Graph::NodeList::const_iterator at) {
-    while (at != graph_.nodes().end()) {
+    while (at != graph_.nodes().end() && !large_) {
       const Node* const expansion = visit_or_note(**at);
       if (expansion != nullptr)
         at = expansion->place;
@@ -287,9 +319,22 @@ class ShapeInference {
     }
     if (std::ranges::any_of(node.outputs, is_sequence_or_optional)) return nullptr;
     if (is_end_of_loop(node)) rounds_.pop_back();
-    infer_where_it_runs(graph_, node, inference_, rounds_);
+    infer_within_parts(node);
     if (is_control_flow(node, "LoopBegin")) rounds_.push_back(has_rounds(node));
     return nullptr;
+  }
+
+  // After a fault the rest is only shown.
+  void infer_within_parts(Node& node) {
+    if (!usual_parts_ || !faults_.empty()) return infer_where_it_runs(graph_, node, inference_, rounds_);
+    try {
+      infer_where_it_runs(graph_, node, inference_, rounds_);
+      large_ = find_large(node, distinct_outputs(node), *usual_parts_);
+    } catch (const SizeOfManyParts& error) {
+      large_ = find_large(node, distinct_inputs(node), 1);
+      if (!large_) throw;
+      large_->parts = error.parts;
+    }
   }
 
   void pass_over(Node& node) {
@@ -300,17 +345,15 @@ class ShapeInference {
   static bool is_end_of_loop(const Node& node) { return node.op != nullptr && is_control_flow(node, "LoopEnd"); }
 
   Graph& graph_;
+  const std::optional<int64_t> usual_parts_;
+  std::optional<LargeSize> large_;
   Inference inference_;
   bool leaves_unused_ = false;
   std::vector<Expr> rounds_;
   std::vector<ShapeFaults::Fault> faults_;
 };
 
-}  // namespace
-
-void infer_shapes(Graph& graph) { ShapeInference(graph).run(); }
-
-void infer_shapes_again(Graph& graph) {
+void forget_shapes(Graph& graph) {
   for (const auto& node : graph.nodes()) {
     node->bound_symbols.clear();
     for (Value* output : node->outputs) {
@@ -326,6 +369,28 @@ void infer_shapes_again(Graph& graph) {
   }
   graph.run_time_symbols.clear();
   graph.guards.clear();
+}
+
+bool narrow(Graph& graph, const LargeSize& large) {
+  return narrow_by_guards(graph) ||
+         narrow_to_nonempty(graph, large.symbols,
+                            fmt::format("{}: a size has {} parts", large.node->describe(), large.parts));
+}
+
+}  // namespace
+
+void infer_shapes(Graph& graph) {
+  constexpr int64_t usual_parts = 100;  // the sizes of usual networks have 40 at most
+  constexpr int most_rounds = 20;       // each takes a symbol or some of its sizes away
+  std::optional<int64_t> most_parts = usual_parts;
+  for (int round = 0; const std::optional<LargeSize> large = ShapeInference(graph, most_parts).run(); ++round) {
+    if (!narrow(graph, *large) || round == most_rounds) most_parts.reset();
+    forget_shapes(graph);
+  }
+}
+
+void infer_shapes_again(Graph& graph) {
+  forget_shapes(graph);
   infer_shapes(graph);
 }
 

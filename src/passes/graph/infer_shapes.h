@@ -15,6 +15,10 @@ namespace onnxc {
 // depend on them (the scales of a Resize). Only what neither gives is left to the run. Throws ShapeFaults if a node's
 // rule meets a contradiction. Then the rest is inferred: the outputs of such a node have the shape that the file
 // declares, if any, and nodes that read a value without a shape are passed over.
+//
+// Sizes grow exponentially if each layer repeats its first frame by a Slice, whose size is min(t, 1) of what the last
+// layer gave. Nothing there says that t is at least 1, but the guards of the layers before do. So inference begins anew
+// at a size of many parts: with what the guards have shown until there, else with the dims in that size at least 1.
 void infer_shapes(Graph& graph);
 // Forgets what it inferred, and infers anew: called when more is known of the inputs' dims, or a value has become a
 // constant.

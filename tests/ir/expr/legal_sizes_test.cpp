@@ -53,6 +53,26 @@ TEST(LegalSizes, OfInequalities) {
   EXPECT_EQ(nonnegatives(floor_div(D, 3) - floor_div(D, 5) - 1), "unknown");  // 3 and 4 are, 5 is not
 }
 
+// The guards of a convolution whose first frame is repeated, by the size min(D, 1).
+TEST(LegalSizes, OfWhatNeverFalls) {
+  EXPECT_EQ(nonnegatives(D + 2 * min(D, 1) - 3), "at least 1");
+  EXPECT_EQ(nonnegatives(D + 4 * max(0, min(min(D, 3 * D - 2), 1)) - 10), "at least 6");
+  EXPECT_EQ(nonnegatives(min(D, 100) - 100), "at least 100");
+  EXPECT_EQ(nonnegatives(max(D, 5) - 5), "any");
+  EXPECT_EQ(nonnegatives(floor_div(min(D, 64), 4) - 7), "at least 28");
+  EXPECT_EQ(nonnegatives(min(D, 100) - 101), "unknown");  // no size
+  EXPECT_EQ(nonnegatives(min(D, 4) - mod(D, 5)), "unknown");
+  EXPECT_EQ(nonnegatives(min(D, 4) - D), "unknown");  // falls
+}
+
+// Nearest upsampling by an Expand of what a Slice left: only an empty dim differs.
+TEST(LegalSizes, OfAllButAnEmptyDim) {
+  EXPECT_EQ(zeros(2 * D - 2 * max(0, D - 1) - 2), "at least 1");
+  EXPECT_EQ(zeros(D * min(D, 1) - D), "any");
+  EXPECT_EQ(nonnegatives(min(D, 1) * D - 1), "at least 1");
+  EXPECT_EQ(zeros(max(0, D - 2) - D + 2), "unknown");  // 1 differs too
+}
+
 TEST(LegalSizes, OfWhatDoesNotGrowEvenly) {
   EXPECT_EQ(zeros(D * D - 33 * D + 32), "unknown");
   EXPECT_EQ(zeros(max(D, 5) - 5), "unknown");

@@ -168,5 +168,57 @@ TEST(InferShapes, NestedLoopsEndBehindAFault) {
   EXPECT_EQ(to_string(*graph->outputs[1]->shape), "[N, 4]");
 }
 
+// Causal padding as exporters write it: the first frame, repeated, in front of the others. Each layer's size nests the
+// size of the last.
+std::string repeating_first_frames(int layers, const std::string& dims, const std::string& layer) {
+  std::string text = "(float[1, 1, " + dims + "] x0) => (y) <int64[1] zero = {0}, int64[1] one = {1}, " +
+                     "int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] axis = {2}, int64[3] repeats = {1, 1, 2}, "
+                     "float[1, 1, 3] w = {1, 1, 1}> {\n";
+  for (int i = 0; i < layers; ++i) text += fmt::format(fmt::runtime(layer), i, i + 1);
+  return text + fmt::format("  y = Identity(x{})\n}}", layers);
+}
+
+constexpr const char* causal_convolution = R"(
+    first{0} = Slice(x{0}, zero, one, axis)
+    front{0} = Tile(first{0}, repeats)
+    padded{0} = Concat <axis = 2> (front{0}, x{0})
+    x{1} = Conv(padded{0}, w)
+)";
+
+TEST(InferShapes, KnowsFromTheFirstLayersThatThereIsAFrame) {
+  const std::unique_ptr<Graph> graph = read_graph(repeating_first_frames(100, "T", causal_convolution));
+  infer_shapes(*graph);
+  EXPECT_EQ(to_string(*graph->outputs[0]->shape), "[1, 1, T]");
+  ASSERT_EQ(graph->size_rules.size(), 1);
+  EXPECT_THAT(graph->size_rules[0].describe(), testing::StartsWith("T = at least 1 ("));
+  EXPECT_THAT(graph->size_rules[0].describe(), testing::HasSubstr("kernel"));
+}
+
+// Without a convolution nothing there demands a frame: an empty dim is refused, and the rule says why.
+TEST(InferShapes, TakesDimsAsNonemptyIfSizesBecomeLong) {
+  const std::string layers = repeating_first_frames(100, "T", R"(
+    first{0} = Slice(x{0}, zero, one, axis)
+    front{0} = Tile(first{0}, repeats)
+    padded{0} = Concat <axis = 2> (front{0}, x{0})
+    x{1} = Slice(padded{0}, two, end, axis)
+)");
+  const std::unique_ptr<Graph> graph = read_graph(layers);
+  infer_shapes(*graph);
+  EXPECT_EQ(to_string(*graph->outputs[0]->shape), "[1, 1, T]");
+  ASSERT_EQ(graph->size_rules.size(), 1);
+  EXPECT_THAT(graph->size_rules[0].describe(),
+              testing::MatchesRegex("T = at least 1 \\(node .* \\(.*\\): a size has 1.. parts if T may be 0; "
+                                    "--dim T=0..N keeps 0\\)"));
+}
+
+// Where sizes stay short, an empty dim is legal.
+TEST(InferShapes, LeavesShortSizesAlone) {
+  const std::unique_ptr<Graph> graph =
+      read_graph(repeating_first_frames(1, "T", "x{1} = Slice(x{0}, zero, one, axis)"));
+  infer_shapes(*graph);
+  EXPECT_EQ(to_string(*graph->outputs[0]->shape), "[1, 1, min(T, 1)]");
+  EXPECT_TRUE(graph->size_rules.empty());
+}
+
 }  // namespace
 }  // namespace onnxc

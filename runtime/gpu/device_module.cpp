@@ -1,5 +1,6 @@
 #include "gpu/device_module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <new>
@@ -140,8 +141,21 @@ onnxc_status DeviceModule::find_kernels(ErrorText& error) {
   for (int32_t i = 0; i < program_->kernel_count; ++i) {
     const GpuResult result = gpu_->find_kernel(&kernels_[i], module_, program_->kernels[i]);
     if (!succeeded(*gpu_, result, "", error)) return status_of(result);
+    const onnxc_status status = allow_shared_bytes(i, error);
+    if (status != ONNXC_OK) return status;
   }
   return ONNXC_OK;
+}
+
+onnxc_status DeviceModule::allow_shared_bytes(int32_t kernel, ErrorText& error) {
+  const uint32_t bytes = shared_bytes(kernel);
+  if (bytes == 0 || gpu_->allow_shared_bytes == nullptr) return ONNXC_OK;
+  const GpuResult result = gpu_->allow_shared_bytes(kernels_[kernel], bytes);
+  char of[128];
+  snprintf(of, sizeof of, "of %u bytes of shared memory for '%.60s'", bytes, program_->kernels[kernel]);
+  if (succeeded(*gpu_, result, of, error)) return ONNXC_OK;
+  error.append("; a block of GPU %d has less: %s", device_.index, gpu_->if_no_code);
+  return status_of(result);
 }
 
 // In a stream of its own, and nobody waits but the first kernels: the null stream would wait for the caller's work, and

@@ -18,6 +18,9 @@ class DeviceModule {
   const GpuDevice& device() const { return device_; }
   const DeviceProgram& program() const { return *program_; }
   GpuKernel kernel(int32_t index) const { return kernels_[index]; }
+  uint32_t shared_bytes(int32_t kernel) const {
+    return program_->shared_bytes == nullptr ? 0 : program_->shared_bytes[kernel];
+  }
   char* weights() const { return static_cast<char*>(weights_); }
   // The event that a stream must wait for before its kernels read the weights; null if there are none.
   GpuEvent weights_arrival() const { return arrival_; }
@@ -28,6 +31,7 @@ class DeviceModule {
   bool check_device(ErrorText& error) const;
   onnxc_status load_program(ErrorText& error);
   onnxc_status find_kernels(ErrorText& error);
+  onnxc_status allow_shared_bytes(int32_t kernel, ErrorText& error);
   void unload();
   void give_back();
 

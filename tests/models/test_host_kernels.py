@@ -74,11 +74,16 @@ def test_other_products(name: str, kind: str, tmp_path: Path, monkeypatch: pytes
 
 # Products of four warps, in each type.
 ON_HOPPER = [
-    ("unet3d_narrow", ("--precision", "float16")),
-    ("r3d_18_narrow", ("--precision", "bfloat16")),
     ("convolutions", ("--fp32", "xf32")),
-    pytest.param("transposed_convolutions", ("--fp32", "xf32"), marks=pytest.mark.slow),
-    pytest.param("unet3d_narrow", ("--fp32", "xf32"), marks=pytest.mark.slow),
+    *(
+        pytest.param(name, options, marks=pytest.mark.slow)
+        for name, options in (
+            ("unet3d_narrow", ("--precision", "float16")),
+            ("r3d_18_narrow", ("--precision", "bfloat16")),
+            ("transposed_convolutions", ("--fp32", "xf32")),
+            ("unet3d_narrow", ("--fp32", "xf32")),
+        )
+    ),
 ]
 
 

@@ -1,6 +1,5 @@
 """The kernels for NVIDIA's GPUs, each as ptxas compiles it: what every kernel must be (the gate). Nothing runs here."""
 
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -82,27 +81,24 @@ def uses_wgmma(kernel: Kernel, plan: str, architecture: str) -> bool:
 
 
 def warpgroup_faults(kernel: Kernel, plan: str, asked: int, planned_bytes: int) -> list[str]:
-    """A step's products are one group of wgmma, which is waited for after the next one's. Rows of xf32 are rounded in
-    registers, and two steps have their own."""
+    """A group of products is waited for when the next one has started. A step is a group, of xf32 either half: its rows
+    are rounded in registers."""
     rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
     is_xf32 = "Products::xf32" in plan
     width = columns if rows > 64 else columns // 2
-    channels, groups, *taps = map(int, re.findall(r"Shape\{(\d+), \d+, (\d+), \{(\d+), (\d+), (\d+)\}", plan)[0])
-    is_one_step = -(-channels // groups // 16) * math.prod(taps) == 1
-    steps = 2 if is_xf32 and not is_one_step else 1
-    in_step = max(rows // 128, 1) * 2
+    in_step, groups = max(rows // 128, 1) * 2, 2 if is_xf32 else 1
     found = []
     made = count_of(kernel, f"wgmma.mma_async.sync.aligned.m64n{width}k{8 if is_xf32 else 16}.f32.")
-    if made != steps * in_step or made != count_of(kernel, "wgmma.mma_async"):
+    if made != in_step or made != count_of(kernel, "wgmma.mma_async"):
         found.append(f"{made} products of {width} columns, {in_step} expected in a step")
-    if count_of(kernel, "mma.sync") or count_of(kernel, "ldmatrix") != (steps * in_step if is_xf32 else 0):
+    if count_of(kernel, "mma.sync") or count_of(kernel, "ldmatrix") != (in_step if is_xf32 else 0):
         found.append(f"{count_of(kernel, 'mma.sync')} products of a warp, {count_of(kernel, 'ldmatrix')} reads")
     for word, expected in (
-        ("wgmma.fence", steps),
-        ("wgmma.commit_group", steps),
-        ("wgmma.wait_group.sync.aligned 1", steps),
+        ("wgmma.fence", groups),
+        ("wgmma.commit_group", groups),
+        ("wgmma.wait_group.sync.aligned 1", groups),
         ("wgmma.wait_group.sync.aligned 0", 1),
-        ("fence.proxy.async", steps),
+        ("fence.proxy.async", 1),
     ):
         if count_of(kernel, word) != expected:
             found.append(f"{count_of(kernel, word)} of {word}, {expected} expected")
@@ -326,7 +322,7 @@ WARPGROUP_STEP = (
 
 
 def test_gate_finds_faults_of_warpgroups() -> None:
-    plan = "GemmPlan{ConvShape{64, 40, 1, {3, 3, 3}, ...}, Products::float16, {256, 64}, InputOrder::blocks}"
+    plan = "GemmPlan{..., Products::float16, {256, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
     good, size = Kernel("kernel0", 100, 0, 0, 0, 8, WARPGROUP_STEP), 4 * 320 * 64
     assert uses_wgmma(good, plan, "sm_90a")
     assert not uses_wgmma(good, plan, "sm_80")

@@ -201,7 +201,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     Product::template wait_for_copies<0>();
   }
   // The same for products that go on while those of the next step start. After the barrier those of two steps before
-  // are done with the stage that is filled next, and with their registers.
+  // are done with the stage that is filled next.
   template <class Next>
   __device__ void reduce_in_flight(int32_t count, Next next) {
     static_assert(stage_count > 2);
@@ -211,7 +211,8 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       Product::end_copies();
     }
     int stage = 0, further = stage_count - 2;
-    auto make_step = [&] {
+#pragma clang loop unroll(disable)
+    for (int32_t step = 0; step < count; ++step) {
       Product::template wait_for_copies<stage_count - 3>();
       Product::show_copies();
       barrier();
@@ -221,15 +222,6 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       product.template finish<1>();
       stage = stage + 1 == stage_count ? 0 : stage + 1;
       further = further + 1 == stage_count ? 0 : further + 1;
-    };
-#pragma clang loop unroll(disable)
-    for (int32_t step = 0; step < count; ++step) {
-      make_step();
-      // Operands in registers stay there while the next step's are read: into others.
-      if constexpr (Product::has_operands_in_registers) {
-        if (++step == count) break;
-        make_step();
-      }
     }
     product.template finish<0>();
     Product::template wait_for_copies<0>();

@@ -63,7 +63,6 @@ struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_co
 
   // ---- products
 
-  static constexpr bool has_operands_in_registers = products == Products::xf32;
   LdsAddress rows, columns;
 
   __device__ explicit WgmmaTileProduct(const Shared& shared)
@@ -80,13 +79,12 @@ struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_co
   __device__ void start(int stage) {
     const LdsAddress further = stage * static_cast<int>(sizeof(Shared));
     const uint64_t factors = descriptor(columns + further);
-    if constexpr (has_operands_in_registers)
+    if constexpr (products == Products::xf32)
       start_rounded(rows + further, factors);
     else
       start_halves(rows + further, factors);
-    end_products();
   }
-  // All but those of the last `left` steps are made.
+  // All but the last `left` groups are made; a step ends with one.
   template <int left>
   __device__ void finish() {
     wait_for_products<left>();
@@ -107,22 +105,25 @@ struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_co
         else
           start_bfloat16_products(sums[i], row, factors + 2 * half);
       }
+    end_products();
   }
+  // Registers stay as they are while products read them. So either half of a step has its own, and is a group.
   __device__ void start_rounded(LdsAddress first, uint64_t factors) {
-    Chunk row[2][row_tiles];
 #pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half)
+    for (int half = 0; half < 2; ++half) {
+      Chunk row[row_tiles];
 #pragma clang loop unroll(full)
       for (int i = 0; i < row_tiles; ++i) {
-        row[half][i] = load_matrices(first + place(i * 64 + warp() * 16 + lane() % 16, 2 * half + lane() / 16));
+        row[i] = load_matrices(first + place(i * 64 + warp() * 16 + lane() % 16, 2 * half + lane() / 16));
 #pragma clang loop unroll(full)
-        for (int word = 0; word < 4; ++word) row[half][i][word] = rounded_to_tf32(row[half][i][word]);
+        for (int word = 0; word < 4; ++word) row[i][word] = rounded_to_tf32(row[i][word]);
       }
-    begin_products();
+      begin_products();
 #pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half)
-#pragma clang loop unroll(full)
-      for (int i = 0; i < row_tiles; ++i) start_tf32_products(sums[i], row[half][i], factors + 2 * half);
+      for (int i = 0; i < row_tiles; ++i) start_tf32_products(sums[i], row[i], factors + 2 * half);
+      end_products();
+      if (half == 0) finish<1>();
+    }
   }
 };
 

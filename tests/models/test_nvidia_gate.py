@@ -77,7 +77,8 @@ def count_of(kernel: Kernel, mnemonic: str) -> int:
 
 def uses_wgmma(kernel: Kernel, plan: str, architecture: str) -> bool:
     """On Hopper, what is copied to shared memory as it is."""
-    return architecture == "sm_90a" and "Products::float32" not in plan and count_of(kernel, "cp.async.c") > 0
+    kind = re.findall(r"Products::(\w+)", plan)[0]
+    return architecture == "sm_90a" and kind in ("float16", "bfloat16", "xf32") and count_of(kernel, "cp.async.c") > 0
 
 
 def warpgroup_faults(kernel: Kernel, plan: str, asked: int, planned_bytes: int) -> list[str]:

@@ -156,7 +156,8 @@ struct GemmPlan {
   }
   // Whether the products of a step go on, out of LDS, while copies for the next ones arrive.
   constexpr bool uses_wgmma(const GpuMachine& gpu) const {
-    return gpu.matrix_unit == machine::MatrixUnit::wgmma && copies(gpu) && products != Products::float32;
+    return gpu.matrix_unit == machine::MatrixUnit::wgmma && copies(gpu) &&
+           (is_half(products) || products == Products::xf32);
   }
   // The most that a block has; with wgmma its launch asks for it.
   constexpr int64_t most_lds_bytes(const GpuMachine& gpu) const {

@@ -41,6 +41,7 @@ struct DeviceCode::Loading {
 
 GpuResult DeviceCode::load(const GpuLibrary& gpu, const GpuDevice& device, const DeviceProgram& program) {
   failed_part_[0] = log_[0] = '\0';
+  lacks_shared_memory_ = false;
   Loading loading{.gpu = gpu, .device = device, .program = program};
   const bool is_ptx = gpu.vendor == GpuVendor::nvidia && !is_cubin(program);
   if (is_ptx && !loading.parts.cut(reinterpret_cast<const char*>(program.code_object), module_bytes)) return no_memory;
@@ -84,13 +85,24 @@ GpuResult DeviceCode::load_parts(Loading& loading) {
 GpuResult DeviceCode::find_kernels(const Loading& loading) {
   const DeviceProgram& program = loading.program;
   for (int32_t i = 0; i < program.kernel_count; ++i) {
-    const GpuResult result =
+    GpuResult result =
         loading.gpu.find_kernel(&kernels_[i], modules_[loading.part_of(program.kernels[i])], program.kernels[i]);
-    if (result.is_ok()) continue;
-    snprintf(failed_part_, sizeof failed_part_, "of '%s'", program.kernels[i]);
-    return result;
+    if (!result.is_ok()) snprintf(failed_part_, sizeof failed_part_, "of '%s'", program.kernels[i]);
+    if (result.is_ok()) result = allow_shared_bytes(loading, i);
+    if (!result.is_ok()) return result;
   }
   return {};
+}
+
+GpuResult DeviceCode::allow_shared_bytes(const Loading& loading, int32_t kernel) {
+  const uint32_t bytes = loading.program.shared_bytes_of(kernel);
+  if (bytes == 0 || loading.gpu.allow_shared_bytes == nullptr) return {};
+  const GpuResult result = loading.gpu.allow_shared_bytes(kernels_[kernel], bytes);
+  lacks_shared_memory_ = !result.is_ok();
+  if (lacks_shared_memory_)
+    snprintf(failed_part_, sizeof failed_part_, "of %u bytes of shared memory for '%.60s'", bytes,
+             loading.program.kernels[kernel]);
+  return result;
 }
 
 void DeviceCode::unload(const GpuLibrary& gpu) {

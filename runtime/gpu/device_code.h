@@ -24,16 +24,20 @@ class DeviceCode {
   // After a failure: the part that the call was for ("of module 2 of 9"), and the driver's words about it.
   const char* failed_part() const { return failed_part_; }
   const char* log() const { return log_; }
+  // Whether the device has less shared memory for a block than a launch asks for.
+  bool lacks_shared_memory() const { return lacks_shared_memory_; }
 
  private:
   struct Loading;
 
   GpuResult load_parts(Loading& loading);
   GpuResult find_kernels(const Loading& loading);
+  GpuResult allow_shared_bytes(const Loading& loading, int32_t kernel);
 
   Array<GpuModule> modules_;
   Array<GpuKernel> kernels_;
   char failed_part_[128] = "", log_[512] = "";
+  bool lacks_shared_memory_ = false;
 };
 
 }  // namespace onnxc::runtime

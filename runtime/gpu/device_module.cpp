@@ -1,5 +1,6 @@
 #include "gpu/device_module.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <new>
@@ -82,6 +83,10 @@ onnxc_status DeviceModule::load_program(const GpuDescription& description, Error
   } while (gpu_->is_too_new(result.code));
   if (succeeded(*gpu_, result, code_.failed_part(), error)) return ONNXC_OK;
   if (*code_.log() != '\0') error.append("; the driver says: %s", code_.log());
+  if (code_.lacks_shared_memory()) {
+    error.append("; a block of GPU %d has less: ", device_.index);
+    gpu_->advise_on_code(description, error);
+  }
   return status_of(result);
 }
 

@@ -105,7 +105,7 @@ void DeviceInstance::launch(const DeviceFrame& frame, const DeviceLaunch& launch
   self->launched_ = gpu.launch({.kernel = self->module_->kernel(launch.kernel),
                                 .blocks = static_cast<uint32_t>(launch.blocks),
                                 .threads = launch.threads,
-                                .shared_bytes = launch.dynamic_shared_bytes,
+                                .shared_bytes = self->program_.shared_bytes_of(launch.kernel),
                                 .arguments = launch.arguments,
                                 .arguments_size = launch.arguments_size},
                                self->stream_);

@@ -13,7 +13,6 @@ struct DeviceLaunch {
   uint32_t threads;       // of a block
   const void* arguments;  // as the kernel's one argument, a structure, lies in memory
   size_t arguments_size;
-  uint32_t dynamic_shared_bytes = 0;  // beyond what the kernel itself declares
 };
 
 // The environment of a step; buffers are device pointers.
@@ -39,6 +38,8 @@ struct DeviceProgram {
   const char* const* kernels;
   int32_t kernel_count;
   VolumeKernels volume = {};
+  // The shared memory that launches of each kernel ask for, beyond what it declares; null: none does.
+  const uint32_t* shared_bytes = nullptr;
 
   int32_t level_count = 1;
   int32_t (*sizes)(int32_t level, const int64_t* symbols, int64_t* buffer_bytes, int64_t* scratch_bytes);
@@ -48,6 +49,8 @@ struct DeviceProgram {
   const StepDescription* steps;
   const unsigned char* weights;
   int64_t weights_size;
+
+  uint32_t shared_bytes_of(int32_t kernel) const { return shared_bytes == nullptr ? 0 : shared_bytes[kernel]; }
 };
 
 // More blocks would only wait in the queue: an MI300X holds 304 times 32 wavefronts.
@@ -57,20 +60,20 @@ inline constexpr int64_t most_blocks = int64_t{1} << 20;
 // caller sets `arguments.points`; a thread's stride to its next point follows from the number of blocks.
 template <class Arguments>
 void launch_points(const DeviceFrame& frame, int32_t kernel, int64_t points_a_block, uint32_t threads,
-                   Arguments& arguments, uint32_t dynamic_shared_bytes = 0) {
+                   Arguments& arguments) {
   if (arguments.points == 0) return;
   const int64_t needed = (arguments.points - 1) / points_a_block + 1;
   const int64_t blocks = needed < most_blocks ? needed : most_blocks;
   arguments.point_stride = blocks * points_a_block;
-  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments, dynamic_shared_bytes});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
 }
 
 // Launches a kernel on so many blocks.
 template <class Arguments>
 void launch_blocks(const DeviceFrame& frame, int32_t kernel, int64_t blocks, uint32_t threads,
-                   const Arguments& arguments, uint32_t dynamic_shared_bytes = 0) {
+                   const Arguments& arguments) {
   if (blocks == 0) return;
-  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments, dynamic_shared_bytes});
+  frame.launch(frame, {kernel, blocks, threads, &arguments, sizeof arguments});
 }
 
 }  // namespace onnxc::runtime

@@ -10,9 +10,10 @@ enum class Vendor { amd, nvidia };
 
 // The matrix instructions that kernels use.
 enum class MatrixUnit {
-  none,  // the vector unit multiplies
-  mfma,  // of a wavefront of 64 lanes, on AMD's CDNA
-  mma,   // mma.sync of a warp, on NVIDIA's since Ampere; float32 is left to the vector unit
+  none,   // the vector unit multiplies
+  mfma,   // of a wavefront of 64 lanes, on AMD's CDNA
+  mma,    // mma.sync of a warp, on NVIDIA's since Ampere; float32 is left to the vector unit
+  wgmma,  // besides, wgmma of four warps, on NVIDIA's Hopper: operands lie in shared memory
 };
 
 // AMD's words; in NVIDIA's a compute unit is a streaming multiprocessor, a SIMD one of its four partitions, a wavefront
@@ -33,6 +34,7 @@ struct GpuMachine {
   int register_granule = 8, lds_granule;  // what is given to a wave and to a workgroup is a multiple; bytes of LDS
   int64_t lds_bytes;                      // of a compute unit
   int64_t block_lds_bytes;                // the most of a workgroup, as code asks for it
+  int64_t launch_lds_bytes = 0;           // the most of a workgroup whose launch asks for it; 0: no launch does
   int64_t taken_lds_bytes = 0;            // of each workgroup, beside its own
   int threads_of_block = 1024;            // at most
   int64_t l2_bytes;                       // of an XCD
@@ -44,9 +46,15 @@ struct GpuMachine {
   bool has_xf32;                     // matrix instructions of float32 with 10 bits of mantissa
   int vector_products_a_cycle = 16;  // of float32 on a SIMD
   int half_products_a_cycle = 256;   // of 16-bit types on a SIMD's matrix unit, by the instructions that kernels use
+  int wgmma_products_a_cycle = 0;    // the same by wgmma
   // The instruction sets of AMD's device libraries (oclc_isa_version_NAME) that lack nothing that this GPU has not:
   // those of its family and of its predecessor, for releases that do not know its own.
   const char *family_isa = "9-4-generic", *older_isa = "90a";
 };
+
+// Whether it has mma.sync, ldmatrix and cp.async.
+constexpr bool multiplies_by_mma(const GpuMachine& gpu) {
+  return gpu.matrix_unit == MatrixUnit::mma || gpu.matrix_unit == MatrixUnit::wgmma;
+}
 
 }  // namespace onnxc::machine

@@ -104,7 +104,10 @@ inline constexpr GpuMachine h100 = [] {
   card.memory_bytes_a_second = 3.35e12;
   card.l2_bytes_a_cycle = 2840;
   card.vector_products_a_cycle = 32;
+  card.matrix_unit = MatrixUnit::wgmma;
+  card.launch_lds_bytes = 227 * 1024;
   card.half_products_a_cycle = 320;
+  card.wgmma_products_a_cycle = 512;
   return card;
 }();
 
@@ -117,7 +120,7 @@ inline constexpr GpuMachine h200 = [] {
 }();
 
 // B200: NVIDIA Blackwell architecture technical brief (8 TB/s); CUDA's device query (148 units, 1,965 MHz, 126 MiB of
-// L2). Its rate of mma.sync is not published: that of an H100.
+// L2). It has no wgmma; its rate of mma.sync is not published: that of an H100.
 inline constexpr GpuMachine b200 = [] {
   GpuMachine card = h100;
   card.name = "b200";
@@ -128,6 +131,9 @@ inline constexpr GpuMachine b200 = [] {
   card.clock_megahertz = 1965;
   card.memory_bytes_a_second = 8e12;
   card.l2_bytes_a_cycle = 0;
+  card.matrix_unit = MatrixUnit::mma;
+  card.launch_lds_bytes = 0;
+  card.wgmma_products_a_cycle = 0;
   return card;
 }();
 

@@ -33,6 +33,7 @@ TEST(GpuMachine, CardsOfAnArchitectureShareWhatItsKernelsRead) {
     EXPECT_EQ(gpu.matrix_unit, own.matrix_unit) << gpu.name;
     EXPECT_EQ(gpu.vendor, own.vendor) << gpu.name;
     EXPECT_EQ(gpu.block_lds_bytes, own.block_lds_bytes) << gpu.name;
+    EXPECT_EQ(gpu.launch_lds_bytes, own.launch_lds_bytes) << gpu.name;
   }
 }
 
@@ -81,6 +82,21 @@ TEST(GpuMachine, BlocksOfAUnitByTheirLds) {
   EXPECT_EQ(blocks_by_lds(sm_80, 40 * 1024), 4);
   EXPECT_EQ(blocks_by_lds(sm_80, 48 * 1024), 3);
   EXPECT_EQ(blocks_by_lds(sm_80, 48 * 1024 + 128), 0);
+  // Unless its launch asks for more.
+  EXPECT_EQ(blocks_by_lds(h100, 80 * 1024, h100.launch_lds_bytes), 2);
+  EXPECT_EQ(blocks_by_lds(h100, 227 * 1024, h100.launch_lds_bytes), 1);
+  EXPECT_EQ(blocks_by_lds(h100, 227 * 1024 + 128, h100.launch_lds_bytes), 0);
+}
+
+// wgmma and its memory belong to compute capability 9.0; whatever has it has mma.sync as well.
+TEST(GpuMachine, OnlyHopperHasWgmma) {
+  for (const GpuMachine& gpu : gpu_machines) {
+    const bool is_hopper = gpu.compute_capability == 90;
+    EXPECT_EQ(gpu.matrix_unit == MatrixUnit::wgmma, is_hopper) << gpu.name;
+    EXPECT_EQ(gpu.launch_lds_bytes > 0, is_hopper) << gpu.name;
+    EXPECT_EQ(gpu.wgmma_products_a_cycle > 0, is_hopper) << gpu.name;
+    EXPECT_EQ(multiplies_by_mma(gpu), gpu.vendor == Vendor::nvidia) << gpu.name;
+  }
 }
 
 // TFLOPS of 16-bit types with sums of float32, and of float32 on the vector unit, by the data sheets; those of H100 by
@@ -95,6 +111,8 @@ TEST(GpuMachine, RatesAreThoseOfTheDataSheets) {
     EXPECT_NEAR(tera * gpu.half_products_a_cycle, rates.first, 0.01 * rates.first) << name;
     EXPECT_NEAR(tera * gpu.vector_products_a_cycle, rates.second, 0.01 * rates.second) << name;
   }
+  // The same of 16-bit types by wgmma.
+  EXPECT_NEAR(2e-6 * h100.compute_units * h100.simds * h100.clock_megahertz * h100.wgmma_products_a_cycle, 989.4, 10);
 }
 
 }  // namespace

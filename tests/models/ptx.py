@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests import onnxc_commands
@@ -28,6 +28,7 @@ class Kernel:
     spilled: int
     argument_bytes: int
     code: tuple[str, ...]  # its instructions in PTX
+    remarks: tuple[str, ...] = ()  # what ptxas says of its code, such as that products wait for one another
 
 
 def ptxas() -> Path:
@@ -54,6 +55,18 @@ def kernels(ptx: Path, architecture: str) -> list[Kernel]:
     codes, arguments = functions(ptx.read_text())
     found = [kernel(entry, codes, arguments) for entry in re.split(r"Compiling entry function ", done.stderr)[1:]]
     assert codes.keys() == {made.name for made in found}
+    said = remarks(done.stderr)
+    assert said.keys() <= codes.keys(), said
+    return [replace(made, remarks=tuple(said.get(made.name, []))) for made in found]
+
+
+def remarks(text: str) -> dict[str, list[str]]:
+    """The remarks about each function; "" stands for those that name none."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if re.search(r"\(C\d+\)|warning", line):
+            function = re.search(r"function '(\w+)'", line)
+            found.setdefault(function[1] if function else "", []).append(line.strip())
     return found
 
 

@@ -1,5 +1,5 @@
-"""The models through `--target gpu --gpu-arch sm_80`: the source of their kernels runs on the host (tools/host_blocks),
-launched by the stand-in for NVIDIA's driver, against PyTorch."""
+"""The models through `--target gpu --gpu-arch sm_80` and sm_90a: the source of their kernels runs on the host
+(tools/host_blocks), launched by the stand-in for NVIDIA's driver, against PyTorch."""
 
 from pathlib import Path
 
@@ -10,6 +10,8 @@ from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
 from tests.models.test_gpu import ALWAYS, LONG_SUMS, SIMULATED
 from tests.models.test_models import expect_equal, pytorch_outputs
+from tests.models.test_nvidia_gate import asked_bytes
+from tests.models.test_precision import FAST, ROUNDING
 from tools.host_blocks import asan_runtime, build_kernels
 
 # One of each family of kernels; the others are slow.
@@ -29,14 +31,15 @@ def run_on_host(
     monkeypatch: pytest.MonkeyPatch,
     *options: str,
     tolerance: float,
+    architecture: str = "sm_80",
     sanitize: bool = False,
     order: str = "forward",
 ) -> None:
-    gpu = ("--target", "gpu", "--gpu-arch", "sm_80", "--march", "x86-64-v3", *options)
+    gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3", *options)
     model = export(row).model
     onnxc_commands.compile_model(model, folder / "model.cpp", *gpu, "--emit", "source")
     kernels = folder / "kernels.so"
-    build_kernels(folder / "model.cpp.device.hip", "sm_80", kernels, sanitize=sanitize)
+    build_kernels(folder / "model.cpp.device.hip", architecture, kernels, sanitize=sanitize)
     shared_object = onnxc_commands.compile_model(model, folder / "model.so", *gpu)
     variables = {"CUDA_STAND_IN_KERNELS": str(kernels), "ONNXC_HOST_ORDER": order}
     if sanitize:
@@ -67,6 +70,42 @@ def test_matches_pytorch(row: ModelRow, tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_other_products(name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_on_host(ROWS[name], tmp_path, monkeypatch, "--fp32", kind, tolerance=PRODUCTS[kind])
+
+
+# Products of four warps, in each type.
+ON_HOPPER = [
+    ("convolutions", ("--fp32", "xf32")),
+    *(
+        pytest.param(name, options, marks=pytest.mark.slow)
+        for name, options in (
+            ("unet3d_narrow", ("--precision", "float16")),
+            ("r3d_18_narrow", ("--precision", "bfloat16")),
+            ("transposed_convolutions", ("--fp32", "xf32")),
+            ("unet3d_narrow", ("--fp32", "xf32")),
+        )
+    ),
+]
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("name", "options"), ON_HOPPER)
+@pytest.mark.parametrize("sanitize", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_on_hopper(
+    name: str, options: tuple[str, str], sanitize: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option, kind = options
+    tolerance = PRODUCTS[kind] if option == "--fp32" else FAST[name] * ROUNDING[kind]
+    run_on_host(
+        ROWS[name],
+        tmp_path,
+        monkeypatch,
+        *options,
+        architecture="sm_90a",
+        tolerance=tolerance,
+        sanitize=sanitize,
+        order="backward" if sanitize else "forward",
+    )
+    assert any(asked_bytes((tmp_path / "model.cpp").read_text()).values())
 
 
 @pytest.mark.slow

@@ -21,6 +21,10 @@ from tests.models.test_gpu import ALWAYS, Planned, arguments_type, attentions, p
 
 # The bytes of a block that does not ask for more at its launch, and the registers of a thread.
 MOST_SHARED, MOST_REGISTERS = 48 * 1024, 255
+# A launch on Hopper may ask for so much if two blocks share a unit of 228 KiB; the system takes 1 KiB of each.
+MOST_ASKED = 113 * 1024
+# The memory of a launch begins at a multiple, in every kernel of its module.
+LAUNCH_GRANULE = 512
 REGISTERS, MOST_WAVES = 512, 16  # of a lane of a unit's quarter, dealt out to a thread in eights
 
 CASES = [
@@ -42,18 +46,66 @@ def faults(kernel: Kernel) -> list[str]:
     calls = [text for text in kernel.code if re.match(r"call\b|(ld|st)\.local", text)]
     if calls:
         found.append(f"{calls[0]}: a call, or an access to local memory")
+    found += kernel.remarks
     if halves := ptx.byte_stores_of_halves(kernel.code):
         found.append(f"{halves[0]}: a byte of a half")
     return found
 
 
-def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
+def planning_faults(kernel: Kernel, plan: Planned, asked: int = 0, granule: int = 1) -> list[str]:
+    """`asked`: bytes of shared memory that the launch asks for. Declared memory ends at a granule."""
     found = []
-    if kernel.shared > plan.lds:
-        found.append(f"{kernel.shared} bytes of shared memory, {plan.lds} planned")
+    if kernel.shared + asked > -(-plan.lds // granule) * granule:
+        found.append(f"{kernel.shared} bytes of shared memory, {asked} by the launch, {plan.lds} planned")
     waves = min(REGISTERS // (-(-kernel.registers // 8) * 8), MOST_WAVES)
     if waves < plan.waves:
         found.append(f"{kernel.registers} registers: {waves} warps a quarter, {plan.waves} planned")
+    return found
+
+
+def asked_bytes(host_source: str) -> dict[str, int]:
+    """The shared memory that launches ask for, by the kernel's name."""
+    table = re.findall(r"device_shared_bytes\[\] = \{(.*?)\}", host_source, re.S)
+    if not table:
+        return {}
+    names = re.findall(r"device_kernels\[\] = \{(.*?)\}", host_source, re.S)[0]
+    return dict(zip(re.findall(r'"(\w+)"', names), map(int, re.findall(r"\d+", table[0])), strict=True))
+
+
+def count_of(kernel: Kernel, mnemonic: str) -> int:
+    return sum(text.startswith(mnemonic) for text in kernel.code)
+
+
+def uses_wgmma(kernel: Kernel, plan: str, architecture: str) -> bool:
+    """On Hopper, what is copied to shared memory as it is."""
+    kind = re.findall(r"Products::(\w+)", plan)[0]
+    return architecture == "sm_90a" and kind in ("float16", "bfloat16", "xf32") and count_of(kernel, "cp.async.c") > 0
+
+
+def warpgroup_faults(kernel: Kernel, plan: str, asked: int, planned_bytes: int) -> list[str]:
+    """A group of products is waited for when the next one has started. A step is a group, of xf32 either half: its rows
+    are rounded in registers."""
+    rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
+    is_xf32 = "Products::xf32" in plan
+    width = columns if rows > 64 else columns // 2
+    in_step, groups = max(rows // 128, 1) * 2, 2 if is_xf32 else 1
+    found = []
+    made = count_of(kernel, f"wgmma.mma_async.sync.aligned.m64n{width}k{8 if is_xf32 else 16}.f32.")
+    if made != in_step or made != count_of(kernel, "wgmma.mma_async"):
+        found.append(f"{made} products of {width} columns, {in_step} expected in a step")
+    if count_of(kernel, "mma.sync") or count_of(kernel, "ldmatrix") != (in_step if is_xf32 else 0):
+        found.append(f"{count_of(kernel, 'mma.sync')} products of a warp, {count_of(kernel, 'ldmatrix')} reads")
+    for word, expected in (
+        ("wgmma.fence", groups),
+        ("wgmma.commit_group", groups),
+        ("wgmma.wait_group.sync.aligned 1", groups),
+        ("wgmma.wait_group.sync.aligned 0", 1),
+        ("fence.proxy.async", 1),
+    ):
+        if count_of(kernel, word) != expected:
+            found.append(f"{count_of(kernel, word)} of {word}, {expected} expected")
+    if kernel.shared or not 0 < asked == planned_bytes <= MOST_ASKED:
+        found.append(f"{kernel.shared} bytes of shared memory, {asked} asked for, {planned_bytes} planned")
     return found
 
 
@@ -67,7 +119,7 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
     in_step = 0 if products == "float32" else tiles * (3 if products == "bf16x3" else 2)
 
     def count(mnemonic: str) -> int:
-        return sum(text.startswith(mnemonic) for text in kernel.code)
+        return count_of(kernel, mnemonic)
 
     found = []
     made = count("mma.sync")
@@ -96,7 +148,7 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
     reads = depths * keys // 16 + column_pairs * keys // elements
 
     def count(mnemonic: str) -> int:
-        return sum(text.startswith(mnemonic) for text in kernel.code)
+        return count_of(kernel, mnemonic)
 
     found = []
     if count("mma.sync") != 2 * reads:
@@ -120,16 +172,21 @@ def check_model(model: Path, architecture: str, folder: Path, *options: str) -> 
     counted_on, products = planned(device_source.read_text()), plans(device_source.read_text())
     fused = attentions(device_source.read_text())
     structures = sorted({arguments_type(kernel.name) for kernel in kernels})
-    packed = host_layouts(source.read_text(), structures)
+    packed, asked = host_layouts(source.read_text(), structures), asked_bytes(source.read_text())
     problems = []
     for kernel in kernels:
         wrong = faults(kernel)
         size = packed[arguments_type(kernel.name)].size
         if kernel.argument_bytes != size:
             wrong.append(f"{kernel.argument_bytes} bytes of arguments, the host packs {size}")
+        own_bytes = asked.get(kernel.name, 0)
         if kernel.name in counted_on:
-            wrong += planning_faults(kernel, counted_on[kernel.name])
-        if kernel.name in products:
+            wrong += planning_faults(kernel, counted_on[kernel.name], own_bytes, LAUNCH_GRANULE if asked else 1)
+        if kernel.name in products and uses_wgmma(kernel, products[kernel.name], architecture):
+            wrong += warpgroup_faults(kernel, products[kernel.name], own_bytes, counted_on[kernel.name].lds)
+        elif own_bytes:
+            wrong.append(f"its launch asks for {own_bytes} bytes of shared memory")
+        elif kernel.name in products:
             wrong += product_faults(kernel, products[kernel.name])
         if kernel.name in fused:
             wrong += attention_faults(kernel, fused[kernel.name])
@@ -144,10 +201,29 @@ def test_gate(row: ModelRow, architecture: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("architecture", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["bf16x3", "xf32"])
 @pytest.mark.parametrize("name", KINDS)
-def test_gate_of_other_products(name: str, kind: str, tmp_path: Path) -> None:
-    check(ROWS[name], "sm_80", tmp_path, "--fp32", kind)
+def test_gate_of_other_products(name: str, kind: str, architecture: str, tmp_path: Path) -> None:
+    check(ROWS[name], architecture, tmp_path, "--fp32", kind)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("convolutions", ("--fp32", "xf32")),
+        ("unet3d_narrow", ("--precision", "float16")),
+        pytest.param("r3d_18_narrow", ("--precision", "bfloat16"), marks=pytest.mark.slow),
+        pytest.param("unet3d", ("--precision", "float16"), marks=pytest.mark.slow),
+        pytest.param("unet3d", ("--fp32", "xf32"), marks=pytest.mark.slow),
+        pytest.param("r3d_18", ("--precision", "bfloat16"), marks=pytest.mark.slow),
+        pytest.param("r3d_18", ("--fp32", "xf32"), marks=pytest.mark.slow),
+    ],
+)
+def test_gate_of_warpgroups(name: str, options: tuple[str, str], tmp_path: Path) -> None:
+    check(ROWS[name], "sm_90a", tmp_path, *options)
+    assert any(asked_bytes((tmp_path / "model.cpp").read_text()).values())
 
 
 @pytest.mark.usefixtures("commands")
@@ -214,12 +290,17 @@ def test_gate_finds_faults(tmp_path: Path) -> None:
         {"code": ("call.uni (retval0), exp, (param0)",)},
         {"code": ("st.local.u32\t[%rd1], %r1",)},
         {"code": (HALF, "st.global.u8\t[%rd1], %h1")},
+        {"remarks": ("ptxas info : (C7517) wgmma.wait_group is injected in around line 1",)},
     ):
         assert faults(Kernel(**{**good.__dict__, **change})), change
     plan = Planned(12288, 8)
     assert not planning_faults(good, plan)
     assert planning_faults(Kernel(**{**good.__dict__, "registers": 65}), plan)
     assert planning_faults(Kernel(**{**good.__dict__, "shared": 12289}), plan)
+    assert planning_faults(good, plan, 1)
+    uneven = Planned(12000, 8)
+    assert planning_faults(good, uneven)
+    assert not planning_faults(good, uneven, granule=512)
 
 
 def test_gate_finds_faults_of_products() -> None:
@@ -241,6 +322,44 @@ def test_gate_finds_faults_of_products() -> None:
         (*step[2:], *["bar.sync\t0"] * 7),
     ):
         assert product_faults(Kernel(**{**good.__dict__, "code": code}), plan), code
+
+
+WARPGROUP_STEP = (
+    *("cp.async.ca.shared.global [%r1], [%rd1], 16, %r2", "cp.async.wait_group 1", "fence.proxy.async.shared::cta"),
+    *("bar.sync\t0", "wgmma.fence.sync.aligned"),
+    *["wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%f1}, %rd1, %rd2, 1, 1, 1, 0, 0"] * 4,
+    *("wgmma.commit_group.sync.aligned", "wgmma.wait_group.sync.aligned 1", "wgmma.wait_group.sync.aligned 0"),
+)
+
+
+def test_gate_finds_faults_of_warpgroups() -> None:
+    plan = "GemmPlan{..., Products::float16, {256, 64}, InputOrder::blocks, 16, WeightOrder::packed, false}"
+    good, size = Kernel("kernel0", 100, 0, 0, 0, 8, WARPGROUP_STEP), 4 * 320 * 64
+    assert uses_wgmma(good, plan, "sm_90a")
+    assert not uses_wgmma(good, plan, "sm_80")
+    assert not uses_wgmma(good, plan.replace("float16", "float32"), "sm_90a")
+    assert not warpgroup_faults(good, plan, size, size)
+    for i in range(2, len(WARPGROUP_STEP)):
+        if i != 3:  # barriers are not counted
+            fewer = WARPGROUP_STEP[:i] + WARPGROUP_STEP[i + 1 :]
+            assert warpgroup_faults(Kernel(**{**good.__dict__, "code": fewer}), plan, size, size), WARPGROUP_STEP[i]
+    for more in ("mma.sync.aligned", "ldmatrix.sync.aligned"):
+        changed = Kernel(**{**good.__dict__, "code": (*WARPGROUP_STEP, more)})
+        assert warpgroup_faults(changed, plan, size, size), more
+    for other in (plan.replace("256", "128"), plan.replace("64}", "32}"), plan.replace("float16", "xf32")):
+        assert warpgroup_faults(good, other, size, size), other
+    for asked, planned_bytes in ((0, size), (size, size + 64), (0, 0), (114 * 1024, 114 * 1024)):
+        assert warpgroup_faults(good, plan, asked, planned_bytes)
+    assert warpgroup_faults(Kernel(**{**good.__dict__, "shared": 16}), plan, size, size)
+
+
+def test_the_shared_memory_of_launches_is_read() -> None:
+    kernels = 'static const char* const device_kernels[] = {"kernel0", "nest1"};\n'
+    assert asked_bytes(kernels + "static const uint32_t device_shared_bytes[] = {81920, 0};\n") == {
+        "kernel0": 81920,
+        "nest1": 0,
+    }
+    assert asked_bytes(kernels) == {}
 
 
 def test_gate_finds_faults_of_attention() -> None:
@@ -275,3 +394,34 @@ def test_ptxas_is_read(tmp_path: Path) -> None:
     assert (known.name, known.shared, known.local, known.spilled, known.argument_bytes) == ("known", 512, 0, 0, 24)
     assert 0 < known.registers < 32
     assert known.code[0] == "mov.u32 %r1, memory"
+    assert not known.remarks
+
+
+def test_ptxas_tells_of_products_that_are_waited_for(tmp_path: Path) -> None:
+    """A sum that is read too early."""
+    sums = ", ".join(f"%f{i}" for i in range(16))
+    zeros = "\n".join(f"mov.f32 %f{i}, 0f00000000;" for i in range(16))
+    file = tmp_path / "early.ptx"
+    file.write_text(f""".version 8.0
+.target sm_90a
+.address_size 64
+.extern .shared .align 1024 .b8 memory[];
+.visible .entry early(.param .align 8 .b8 early_param_0[8])
+{{
+.reg .f32 %f<16>;
+.reg .b64 %rd<3>;
+ld.param.u64 %rd1, [early_param_0];
+mov.u64 %rd2, 4611686155866341376;
+{zeros}
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {{{sums}}}, %rd2, %rd2, 1, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+add.f32 %f0, %f0, %f1;
+st.global.f32 [%rd1], %f0;
+wgmma.wait_group.sync.aligned 0;
+ret;
+}}
+""")
+    (early,) = ptx.kernels(file, "sm_90a")
+    assert "wgmma.wait_group is injected" in " ".join(early.remarks)
+    assert faults(early)

@@ -18,7 +18,7 @@ OPTIONS = shlex.split(
     "-march=x86-64-v3 -Xclang -ffloat16-excess-precision=none -D__NVPTX__"
 )
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared-libsan"]
-SOURCES = [f"{name}.cpp" for name in ("async_copy", "block", "block_memory", "fibre", "libclc", "matrix")]
+SOURCES = [f"{name}.cpp" for name in ("async_copy", "block", "block_memory", "fibre", "libclc", "matrix", "warpgroup")]
 KERNEL = re.compile(r"__global__ .*?\bvoid (\w+)\(")
 
 
@@ -31,13 +31,15 @@ def launch_table(source: Path) -> str:
     rows = ", ".join(
         f'{{"{name}", &HostKernel<&onnxc::kernels::{name}>::launch}}' for name in kernel_names(source.read_text())
     )
+    rows = rows or '{"", nullptr}'  # a source that runs its blocks itself
     return f"""#include "{source.resolve()}"
 #include "launch.h"
 
 using namespace onnxc::host_blocks;
-extern "C" void onnxc_host_launch(const char* kernel, uint32_t blocks, uint32_t threads, uint32_t, void** arguments) {{
+extern "C" void onnxc_host_launch(const char* kernel, uint32_t blocks, uint32_t threads, uint32_t launch_bytes,
+                                  void** arguments) {{
   static constexpr KernelRow rows[] = {{{rows}}};
-  launch_by_name(rows, kernel, blocks, threads, arguments);
+  launch_by_name(rows, kernel, blocks, threads, launch_bytes, arguments);
 }}
 """
 

@@ -26,12 +26,14 @@ void AsyncCopies::wait(size_t left) {
     for (const Copy& copy : groups_.front()) {
       std::memset(copy.to, 0, copy_bytes);
       std::memcpy(copy.to, copy.from, copy.real);
+      are_shown_ = false;
     }
 }
 
 void AsyncCopies::clear() {
   open_.clear();
   groups_.clear();
+  show();
 }
 
 }  // namespace onnxc::host_blocks

@@ -18,6 +18,11 @@ class AsyncCopies {
   void end_group();
   // At most `left` groups are still to come.
   void wait(size_t left);
+  // fence.proxy.async: the matrix unit sees those that were waited for.
+  void show() { are_shown_ = are_ordered_ = true; }
+  // After a barrier others count on them.
+  void reach_barrier() { are_ordered_ = are_shown_; }
+  bool are_ordered() const { return are_ordered_; }
   void clear();
 
  private:
@@ -28,6 +33,7 @@ class AsyncCopies {
   };
   std::vector<Copy> open_;
   std::deque<std::vector<Copy>> groups_;
+  bool are_shown_ = true, are_ordered_ = true;
 };
 
 }  // namespace onnxc::host_blocks

@@ -23,6 +23,7 @@ struct Thread {
   const char* waits_at = nullptr;  // the word of the meeting that it waits for; null if it may run
   uint32_t exchanges = 0;
   AsyncCopies copies;
+  WarpgroupProducts products;
 };
 
 struct Warp {
@@ -71,6 +72,9 @@ class Block {
     running_->fibre.give_way();
   }
   Warp& warp() { return warps_[running_->index / warp_lanes]; }
+  bool all_copies_are_ordered() const {
+    return std::ranges::all_of(threads_, [](const auto& thread) { return thread->copies.are_ordered(); });
+  }
 
  private:
   void begin(uint32_t threads, Body body);
@@ -103,6 +107,7 @@ void Block::begin(uint32_t threads, Body body) {
     thread.waits_at = nullptr;
     thread.exchanges = 0;
     thread.copies.clear();
+    thread.products.clear();
     thread.fibre.start(body.run, body.context);
   }
 }
@@ -162,7 +167,12 @@ void run_blocks(uint32_t blocks, uint32_t threads, Body body) {
 uint32_t block_index() { return block().index(); }
 uint32_t thread_index() { return block().running().index; }
 AsyncCopies& copies() { return block().running().copies; }
-void barrier() { block().wait_at(at_barrier); }
+WarpgroupProducts& products() { return block().running().products; }
+bool all_copies_are_ordered() { return block().all_copies_are_ordered(); }
+void barrier() {
+  copies().reach_barrier();
+  block().wait_at(at_barrier);
+}
 
 const Exchanged& exchange(const char* word, const uint32_t* words, int count) {
   Thread& thread = block().running();

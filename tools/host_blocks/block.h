@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "async_copy.h"
+#include "warpgroup.h"
 
 namespace onnxc::host_blocks {
 
@@ -36,6 +37,9 @@ void run_blocks(uint32_t blocks, uint32_t threads, Body body);
 uint32_t block_index();
 uint32_t thread_index();
 AsyncCopies& copies();
+WarpgroupProducts& products();
+// Whether the matrix unit sees what any thread of the block copied before a barrier.
+bool all_copies_are_ordered();
 // All threads of the block reach it.
 void barrier();
 // All lanes of the warp reach it, by the same `word`, each with `count` words.
@@ -43,6 +47,9 @@ const Exchanged& exchange(const char* word, const uint32_t* words, int count);
 
 // Fills the shared memory of the kernels with bytes of a NaN.
 void poison_block_memory();
+// The shared memory of a launch that asks for so many bytes. It begins at address 0, before all that kernels declare.
+void ask_for_memory(uint32_t bytes);
+char* launch_memory();
 // Places in shared memory as numbers of 32 bits, which instructions take.
 uint32_t block_memory_address(const void* place);
 void* block_memory_place(uint32_t address);

@@ -1,6 +1,6 @@
 // Shared memory lies in a section of its own (include/kernels/hip/nvidia/attributes.h). The section's name is not an
 // identifier of C, so that the address sanitizer guards each variable in it. No symbol tells where such a section
-// begins: the file's own table of sections does.
+// begins: the file's own table of sections does. The memory that a launch asks for is an array beside it.
 #include <dlfcn.h>
 #include <elf.h>
 
@@ -8,6 +8,10 @@
 #include <fstream>
 #include <string_view>
 #include <vector>
+
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "block.h"
 
@@ -49,21 +53,50 @@ const Region& block_memory() {
   return region;
 }
 
+// The most that a launch asks for: a block of Hopper has 227 KiB. Addresses of descriptors have 18 bits.
+constexpr size_t most_launch_bytes = 227 * 1024;
+constexpr uint32_t declared_begin = 1u << 18;
+alignas(1024) char launch_bytes[most_launch_bytes];
+size_t asked_bytes = 0;
+
+#if __has_feature(address_sanitizer)
+void guard_launch_memory() {
+  __asan_unpoison_memory_region(launch_bytes, asked_bytes);
+  __asan_poison_memory_region(launch_bytes + asked_bytes, most_launch_bytes - asked_bytes);
+}
+#else
+void guard_launch_memory() {}
+#endif
+
 }  // namespace
+
+void ask_for_memory(uint32_t bytes) {
+  if (bytes > most_launch_bytes) fail("a launch asks for %u bytes of shared memory", bytes);
+  asked_bytes = bytes;
+  guard_launch_memory();
+}
+char* launch_memory() { return launch_bytes; }
 
 // Not instrumented: between the variables are those of the sanitizer.
 __attribute__((no_sanitize("address"))) void poison_block_memory() {
   const Region& region = block_memory();
   volatile uint64_t* const words = reinterpret_cast<uint64_t*>(region.begin);
   for (size_t i = 0; i < region.bytes / sizeof(uint64_t); ++i) words[i] = ~uint64_t{0};
+  std::memset(launch_bytes, 0xff, asked_bytes);
 }
 
 uint32_t block_memory_address(const void* place) {
-  const auto offset = static_cast<const char*>(place) - block_memory().begin;
+  const auto* const byte = static_cast<const char*>(place);
+  if (byte >= launch_bytes && byte < launch_bytes + asked_bytes) return static_cast<uint32_t>(byte - launch_bytes);
+  const auto offset = byte - block_memory().begin;
   if (offset < 0 || static_cast<size_t>(offset) >= block_memory().bytes) fail("an address outside of shared memory");
-  return static_cast<uint32_t>(offset);
+  return declared_begin + static_cast<uint32_t>(offset);
 }
 
-void* block_memory_place(uint32_t address) { return block_memory().begin + address; }
+void* block_memory_place(uint32_t address) {
+  if (address >= declared_begin) return block_memory().begin + (address - declared_begin);
+  if (address >= asked_bytes) fail("an address outside of the shared memory that the launch asked for");
+  return launch_bytes + address;
+}
 
 }  // namespace onnxc::host_blocks

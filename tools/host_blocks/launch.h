@@ -35,7 +35,8 @@ struct KernelRow {
 
 template <size_t count>
 void launch_by_name(const KernelRow (&rows)[count], const char* name, uint32_t blocks, uint32_t threads,
-                    void** arguments) {
+                    uint32_t launch_bytes, void** arguments) {
+  ask_for_memory(launch_bytes);
   for (const KernelRow& row : rows)
     if (std::strcmp(row.name, name) == 0) return row.launch(blocks, threads, arguments);
   fail("the source has no kernel %s", name);

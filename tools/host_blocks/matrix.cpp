@@ -12,14 +12,6 @@
 namespace onnxc::host_blocks {
 namespace {
 
-// significand * 2^(exponent - bits). An infinity or NaN has a value only.
-struct Term {
-  int64_t significand;
-  int exponent, bits;
-  float special;
-  bool is_special;
-};
-
 struct Format {
   int exponent_bits, fraction_bits;
 };
@@ -136,19 +128,28 @@ void multiply(const char* word, const uint32_t (&a)[4], const uint32_t (&b)[2], 
 
 }  // namespace
 
-float sum_of_products(MatrixArithmetic arithmetic, MatrixType type, const uint32_t (&a)[operand_words],
-                      const uint32_t (&b)[operand_words], float addend) {
-  const int group_words = std::min(operand_words, arithmetic.group_bytes / 4), each = elements_a_word(type);
+OperandRow decoded_row(MatrixType type, const uint32_t (&words)[operand_words]) {
+  OperandRow row;
+  for (const uint32_t word : words)
+    for (int i = 0; i < elements_a_word(type); ++i) row.terms[row.count++] = element(type, word, i);
+  return row;
+}
+
+float sum_of_products(MatrixArithmetic arithmetic, const OperandRow& a, const OperandRow& b, float addend) {
+  const int groups = std::max(operand_words * 4 / arithmetic.group_bytes, 1), each = a.count / groups;
   float sum = addend;
-  for (int first = 0; first < operand_words; first += group_words) {
+  for (int first = 0; first < a.count; first += each) {
     Term terms[most_terms];
-    int count = 0;
-    for (int word = first; word < first + group_words; ++word)
-      for (int i = 0; i < each; ++i) terms[count++] = product(element(type, a[word], i), element(type, b[word], i));
-    terms[count++] = decoded(std::bit_cast<uint32_t>(sum), float_format);
-    sum = add_group(arithmetic, terms, count);
+    for (int i = 0; i < each; ++i) terms[i] = product(a.terms[first + i], b.terms[first + i]);
+    terms[each] = decoded(std::bit_cast<uint32_t>(sum), float_format);
+    sum = add_group(arithmetic, terms, each + 1);
   }
   return sum;
+}
+
+float sum_of_products(MatrixArithmetic arithmetic, MatrixType type, const uint32_t (&a)[operand_words],
+                      const uint32_t (&b)[operand_words], float addend) {
+  return sum_of_products(arithmetic, decoded_row(type, a), decoded_row(type, b), addend);
 }
 
 int32_t sum_of_products(bool is_a_signed, const uint32_t (&a)[operand_words], const uint32_t (&b)[operand_words],

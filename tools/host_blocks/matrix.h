@@ -22,7 +22,22 @@ enum class MatrixType { float16, bfloat16, tf32, int8 };
 // Words (32 bits) of a row of either operand: 16 halves, 8 TF32 or 32 bytes.
 inline constexpr int operand_words = 8;
 
+// significand * 2^(exponent - bits). An infinity or NaN has a value only.
+struct Term {
+  int64_t significand;
+  int exponent, bits;
+  float special;
+  bool is_special;
+};
+// A row of an operand, decoded once for all of its sums.
+struct OperandRow {
+  Term terms[2 * operand_words];
+  int count = 0;
+};
+OperandRow decoded_row(MatrixType type, const uint32_t (&words)[operand_words]);
+
 // addend + the products of two rows.
+float sum_of_products(MatrixArithmetic arithmetic, const OperandRow& a, const OperandRow& b, float addend);
 float sum_of_products(MatrixArithmetic arithmetic, MatrixType type, const uint32_t (&a)[operand_words],
                       const uint32_t (&b)[operand_words], float addend);
 // The same of bytes, which are signed in b, and in a if that is said.

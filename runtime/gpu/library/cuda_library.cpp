@@ -191,12 +191,13 @@ GpuResult load_module(GpuModule* module, const void* code, char* log, size_t log
   return {result, "cuModuleLoadDataEx"};
 }
 
+GpuResult allow_shared_bytes(GpuKernel kernel, uint32_t bytes) {
+  if (bytes <= shared_bytes_without_asking) return {};
+  return {cuda.function_set_attribute(kernel, most_dynamic_shared_bytes, static_cast<int32_t>(bytes)),
+          "cuFuncSetAttribute"};
+}
+
 GpuResult launch(const GpuLaunch& launch, GpuStream stream) {
-  if (launch.shared_bytes > shared_bytes_without_asking) {
-    const int32_t result = cuda.function_set_attribute(launch.kernel, most_dynamic_shared_bytes,
-                                                       static_cast<int32_t>(launch.shared_bytes));
-    if (result != 0) return {result, "cuFuncSetAttribute"};
-  }
   size_t size = launch.arguments_size;
   void* extra[] = {reinterpret_cast<void*>(launch_buffer), const_cast<void*>(launch.arguments),
                    reinterpret_cast<void*>(launch_buffer_size), &size, nullptr};
@@ -304,6 +305,7 @@ bool open_cuda_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.is_foreign = is_foreign;
   gpu.locate = locate;
   gpu.load_module = load_module;
+  gpu.allow_shared_bytes = allow_shared_bytes;
   gpu.launch = launch;
   gpu.copy = copy;
   gpu.fill = fill;

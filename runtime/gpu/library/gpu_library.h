@@ -116,6 +116,8 @@ struct GpuLibrary {
   GpuResult (*load_module)(GpuModule* module, const void* code, char* log, size_t log_size);
   GpuFunction<GpuModule> unload_module;
   GpuFunction<GpuKernel*, GpuModule, const char*> find_kernel;
+  // So that launches may ask for so much shared memory; null if they need no leave.
+  GpuResult (*allow_shared_bytes)(GpuKernel kernel, uint32_t bytes);
   GpuResult (*launch)(const GpuLaunch& launch, GpuStream stream);
 
   GpuFunction<void**, size_t> allocate;

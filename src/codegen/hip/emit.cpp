@@ -190,6 +190,7 @@ class HipEmitter {
     SharedKernel& kernel = known->second;
     if (is_new) {
       kernel = add_kernel("kernel");
+      launch_lds_bytes_[kernel.number] = spec->figures().launch_lds_bytes;
       const bool has_inner = static_cast<bool>(call.inner_epilogue.value);
       print_kernel_types(device_, call, *spec, arguments_type, kernel.number, EpilogueSide::device);
       const KernelFigures planned = spec->figures();
@@ -288,9 +289,24 @@ class HipEmitter {
     }
   }
 
+  // The name of the table; empty if no launch asks for LDS.
+  std::string print_launch_lds_bytes() {
+    std::vector<std::string> bytes(kernels_.size(), "0");
+    bool is_needed = false;
+    for (const auto& [kernel, asked] : launch_lds_bytes_) {
+      bytes.at(kernel) = std::to_string(asked);
+      is_needed |= asked > 0;
+    }
+    if (!is_needed) return "";
+    std::string name = "device_shared_bytes" + suffix_;
+    host_.array("uint32_t", name, bytes);
+    return name;
+  }
+
   void print_program(const EmittedDevice& emitted, size_t first_of_volumes) {
     const std::string code = device_code_symbol(options_.machine), space = "hip" + suffix_ + "::";
     host_.array("char* const", "device_kernels" + suffix_, kernels_);
+    const std::string shared_bytes = print_launch_lds_bytes();
     if (emitted.has_own_weights)
       host_.line(fmt::format("extern \"C\" const unsigned char {}[];", emitted.weights_symbol));
     host_.line(fmt::format("extern \"C\" const unsigned char {}[];", code));
@@ -302,6 +318,7 @@ class HipEmitter {
     field("kernels", "device_kernels" + suffix_);
     field("kernel_count", std::to_string(kernels_.size()));
     if (!volume_kernels_.empty()) field("volume", volume_kernels_.numbers(first_of_volumes));
+    if (!shared_bytes.empty()) field("shared_bytes", shared_bytes);
     field("level_count", std::to_string(context_.level_count()));
     field("sizes", space + "sizes");
     field("buffer_count", std::to_string(context_.storages.size()));
@@ -325,6 +342,7 @@ class HipEmitter {
   std::string comment_, title_;
   std::map<std::string, SharedKernel> shared_;  // by the text of the kernel
   std::vector<std::string> kernels_, steps_;
+  std::map<size_t, int64_t> launch_lds_bytes_;  // by the number of the kernel
   std::vector<DeviceKernel> reported_;
   WeightBytes weights_;
 };

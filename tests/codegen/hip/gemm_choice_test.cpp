@@ -1,5 +1,6 @@
 // The model of time beside times measured on an H100: convolutions of 3x3x3 taps as this kernel made them there, by
-// mma.sync, and in float32 by the vector unit. The tiles that were measured in float32 are not known.
+// mma.sync, by wgmma with four stages, and in float32 by the vector unit. The tiles that were measured in float32 are
+// not known.
 #include "codegen/hip/gemm/gemm_choice.h"
 
 #include <gtest/gtest.h>
@@ -18,29 +19,47 @@ struct Layer {
 constexpr Layer layers[] = {{64, {16, 56, 56}, 60, 107, 320},   {128, {8, 28, 28}, 27.1, 49, 163},
                             {256, {4, 14, 14}, 20.8, 32, 93.5}, {512, {2, 7, 7}, 16.9, 24, 58},
                             {32, {64, 64, 64}, 121, 204, 619},  {64, {128, 128, 128}, 1759, 3137, 11850}};
+// The same by wgmma, but for float32.
+constexpr Layer layers_by_wgmma[] = {{64, {16, 56, 56}, 48.9, 78.3, 320},
+                                     {128, {8, 28, 28}, 23.2, 33.4, 163},
+                                     {512, {2, 7, 7}, 15.4, 20.0, 58},
+                                     {64, {128, 128, 128}, 1427, 2366, 11850}};
+
+// An H100 that has no wgmma.
+constexpr GpuMachine h100_by_mma = [] {
+  GpuMachine gpu = machine::h100;
+  gpu.matrix_unit = machine::MatrixUnit::mma;
+  return gpu;
+}();
 
 GemmPlan plan_of(const Layer& layer, Products products) {
   return {.shape = {layer.channels, layer.channels, 1, {3, 3, 3}}, .products = products};
 }
 kernels::ConvSizes sizes_of(const Layer& layer) { return {1, layer.extents, layer.extents, {1, 1, 1}}; }
 
-double chosen(const Layer& layer, Products products) {
-  return choose_gemm(plan_of(layer, products), {sizes_of(layer), true}, machine::h100).estimate.microseconds;
+GemmChoice choice(const Layer& layer, Products products, const GpuMachine& gpu) {
+  return choose_gemm(plan_of(layer, products), {sizes_of(layer), true}, gpu);
+}
+void expect_near(const Layer& layer, Products products, const GpuMachine& gpu, double measured, double share) {
+  EXPECT_NEAR(choice(layer, products, gpu).estimate.microseconds / measured, 1.0, share) << layer.channels;
 }
 
 TEST(GemmChoice, ExpectsWhatWasMeasuredOnAnH100) {
   for (const Layer& layer : layers) {
-    EXPECT_NEAR(chosen(layer, Products::float16) / layer.float16, 1.0, 0.25) << layer.channels;
-    EXPECT_NEAR(chosen(layer, Products::xf32) / layer.xf32, 1.0, 0.25) << layer.channels;
-    EXPECT_NEAR(chosen(layer, Products::float32) / layer.float32, 1.0, 0.3) << layer.channels;
+    expect_near(layer, Products::float16, h100_by_mma, layer.float16, 0.25);
+    expect_near(layer, Products::xf32, h100_by_mma, layer.xf32, 0.25);
+    expect_near(layer, Products::float32, h100_by_mma, layer.float32, 0.3);
+  }
+  for (const Layer& layer : layers_by_wgmma) {
+    expect_near(layer, Products::float16, machine::h100, layer.float16, 0.25);
+    expect_near(layer, Products::xf32, machine::h100, layer.xf32, 0.25);
+    expect_near(layer, Products::float32, machine::h100, layer.float32, 0.3);
   }
 }
 
 TEST(GemmChoice, ATallTileIsForNvidiasMatrixUnit) {
   const Layer& large = layers[5];
-  const auto tile = [&](const GpuMachine& gpu) {
-    return choose_gemm(plan_of(large, Products::float16), {sizes_of(large), true}, gpu).plan.tile;
-  };
+  const auto tile = [&](const GpuMachine& gpu) { return choice(large, Products::float16, gpu).plan.tile; };
   EXPECT_EQ(tile(machine::h100), (GemmTile{256, 64}));
   EXPECT_EQ(tile(machine::a100), (GemmTile{256, 64}));
   EXPECT_NE(tile(machine::gfx942), (GemmTile{256, 64}));
@@ -61,6 +80,34 @@ TEST(GemmChoice, TheStagesOfACopyFitABlock) {
     }
   const GemmPlan split{.shape = {64, 64, 1, {3, 3, 3}}, .products = Products::bf16x3};
   EXPECT_EQ(split.stages(machine::sm_80), 1);
+}
+
+TEST(GemmChoice, OnHopperTheLaunchAsksForFourStages) {
+  const GemmChoice large = choice(layers[5], Products::float16, machine::h100);
+  EXPECT_EQ(large.plan.tile, (GemmTile{256, 64}));
+  EXPECT_EQ(large.plan.stages(machine::h100), 4);
+  EXPECT_EQ(large.lds_bytes, 4 * (256 + 64) * 64);
+  EXPECT_EQ(large.launch_lds_bytes, large.lds_bytes);
+  EXPECT_EQ(choice(layers[5], Products::float16, machine::a100).launch_lds_bytes, 0);
+  EXPECT_EQ(choice(layers[5], Products::float32, machine::h100).launch_lds_bytes, 0);
+  // Operands that go through registers are multiplied by mma.sync.
+  GemmPlan planar = plan_of(layers[5], Products::float16);
+  planar.input_order = kernels::InputOrder::planar;
+  GemmPlan computed = plan_of(layers[5], Products::float16);
+  computed.weight_order = kernels::WeightOrder::computed;
+  for (const GemmPlan& plan : {planar, computed, plan_of(layers[5], Products::bf16x3)}) {
+    EXPECT_FALSE(plan.uses_wgmma(machine::h100));
+    EXPECT_EQ(plan.product_cycles(machine::h100), plan.product_cycles(h100_by_mma));
+  }
+}
+
+TEST(GemmChoice, AWarpgroupHasSixtyFourRowsOrAMultiple) {
+  for (const GemmTile& tile : kernels::gemm_tiles) {
+    EXPECT_EQ(tile.warpgroup_rows() % 64, 0);
+    EXPECT_EQ(2 * tile.warpgroup_rows() * tile.warpgroup_columns(), tile.rows * tile.columns);
+    EXPECT_EQ(tile.rows % tile.warpgroup_rows(), 0);
+    EXPECT_EQ(tile.columns % tile.warpgroup_columns(), 0);
+  }
 }
 
 }  // namespace

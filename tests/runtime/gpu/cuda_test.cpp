@@ -330,6 +330,16 @@ TEST_F(Cuda, AKernelGetsTheSharedMemoryOfItsLaunch) {
   }
 }
 
+TEST_F(Cuda, ACardWithLessSharedMemoryIsRefused) {
+  cuda.set("CUDA_STAND_IN_FAIL", "cuFuncSetAttribute 1 1");
+  EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
+  EXPECT_EQ(error,
+            "cuFuncSetAttribute of 65536 bytes of shared memory for 'add': invalid argument (CUDA error 1); a block of "
+            "GPU 0 has less: compile it with --gpu-arch sm_80 --gpu-code ptx, which runs on every GPU of compute "
+            "capability 8.0 and newer");
+  EXPECT_EQ(cuda.alive(), 0);
+}
+
 TEST_F(Cuda, ACardThatIsTooOldIsRefused) {
   cuda.set("CUDA_STAND_IN_CAPABILITY", "7.5");
   EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);

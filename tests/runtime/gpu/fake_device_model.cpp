@@ -40,14 +40,13 @@ const BufferDescription buffers[] = {{BufferKind::input, 0, 0, 0, 0},
                                      {BufferKind::temporary, 0, 0, 1, 0}};
 alignas(64) const float weights[] = {1, 2, 3, 4};
 
-void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result,
-                uint32_t dynamic_shared_bytes) {
+void launch_row(const DeviceFrame& frame, int32_t kernel, Storage left, Storage right, Storage result) {
   FakeArguments arguments = {};
   arguments.points = frame.symbols[0] * 4;
   arguments.left = static_cast<float*>(frame.buffers[left]);
   arguments.right = static_cast<float*>(frame.buffers[right]);
   arguments.result = static_cast<float*>(frame.buffers[result]);
-  launch_points(frame, kernel, 256, 256, arguments, dynamic_shared_bytes);
+  launch_points(frame, kernel, 256, 256, arguments);
 }
 int64_t place(const int64_t* symbols, PlacedAxis* axes) {
   axes[0] = {symbols[0], 1, 4, 0};
@@ -58,10 +57,11 @@ const StepOutput multiply_outputs[] = {{{"t", ONNXC_FLOAT32, 2, x_dims, ONNXC_TE
 const StepOutput add_outputs[] = {{{"y", ONNXC_FLOAT32, 2, x_dims, ONNXC_TENSOR}, y_buffer, place}};
 const StepDescription device_steps[] = {
     on_gpu({"loops multiply", "mul", "Mul", {}, nullptr, nullptr, 1, multiply_outputs},
-           [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer, 0); }),
+           [](const DeviceFrame& frame) { launch_row(frame, 0, x_buffer, weights_buffer, t_buffer); }),
     on_gpu({"loops add", "add", "Add", {}, nullptr, nullptr, 1, add_outputs},
-           [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer, 64 * 1024); })};
+           [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
+const uint32_t shared_bytes[] = {0, 64 * 1024};
 DeviceProgram planned_for(const char* architecture, int32_t compute_units, const char* code) {
   return {
       .architecture = architecture,
@@ -69,6 +69,7 @@ DeviceProgram planned_for(const char* architecture, int32_t compute_units, const
       .code_object = reinterpret_cast<const unsigned char*>(code),
       .kernels = kernels,
       .kernel_count = 2,
+      .shared_bytes = shared_bytes,
       .sizes = sizes,
       .buffer_count = 5,
       .buffers = buffers,

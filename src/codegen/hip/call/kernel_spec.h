@@ -23,6 +23,7 @@ struct KernelFigures {
   int64_t lds_bytes;
   int64_t waves;                          // for which a SIMD unit has registers, and its compute unit LDS
   std::optional<Expected> expected = {};  // nothing if only the run knows a size
+  int64_t launch_lds_bytes = 0;           // of lds_bytes: what the launch asks for, and the kernel does not declare
 };
 
 // An instance of a function template, and the number of blocks of its launch: an int64_t expression of the host file

@@ -12,8 +12,22 @@ using kernels::GemmPlan;
 using kernels::GemmTile;
 
 // NVIDIA's copies of rows go through L1, which had a fifth of them: on an H100 four convolutions of 64 channels at
-// 128^3 took 7.09 ms with it, 8.57 ms without.
-constexpr double rows_past_l1 = 0.8;
+// 128^3 took 7.09 ms with it, 8.57 ms without. With wgmma it has two fifths, by the time of one of them in xf32, 2.37
+// ms: more would be all that the L2 cache gives.
+constexpr double rows_past_l1 = 0.8, rows_past_l1_by_wgmma = 0.6;
+
+double bytes_past_l1(const GemmPlan& plan, const GpuMachine& gpu) {
+  const double share = plan.uses_wgmma(gpu) ? rows_past_l1_by_wgmma : plan.copies(gpu) ? rows_past_l1 : 1;
+  return share * static_cast<double>(plan.tile.rows) * 64 + static_cast<double>(plan.tile.columns) * 64;
+}
+
+// The time for the sums of parts. The kernel that adds them found 16 MB in the L2 cache of an H100, 8 us with its
+// launch. Elsewhere nothing is measured: they are written to memory and read from there.
+double workspace_seconds(const GemmPlan& plan, int64_t count, const GpuMachine& gpu) {
+  const auto floats = static_cast<double>(count);
+  if (plan.uses_wgmma(gpu)) return 4 * floats / (1e6 * gpu.clock_megahertz * gpu.l2_bytes_a_cycle);
+  return 8 * floats / gpu.memory_bytes_a_second;
+}
 
 double clock_of(const GpuMachine& gpu) { return 1e6 * gpu.clock_megahertz; }
 // Until the first product starts and from the last to the end, with other blocks of the unit at work.
@@ -62,14 +76,12 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
   // A residue of a strided transposed convolution has its share of the taps.
   const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(plan.residues() * parts));
   const double products = tile_rows * tile_columns / 1024 / gpu.simds * static_cast<double>(plan.segments()) *
-                          static_cast<double>(kernels::product_cycles(plan.products, gpu));
+                          static_cast<double>(plan.product_cycles(gpu));
   // Each row is written once.
   const double operand_bytes = (tile_rows + tile_columns) * 64;
   const double lds = machine::cycles_for(operand_bytes + static_cast<double>(plan.lds_read_bytes(gpu)),
                                          gpu.lds_bytes_a_cycle),
-               cache = machine::cycles_for(
-                   (plan.copies(gpu) ? rows_past_l1 * tile_rows : tile_rows) * 64 + tile_columns * 64,
-                   cache_bytes_a_cycle(gpu));
+               cache = machine::cycles_for(bytes_past_l1(plan, gpu), cache_bytes_a_cycle(gpu));
   const double step = std::max({products, lds, cache});
   // For the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, gpu.compute_units);
@@ -78,7 +90,7 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
                            static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
   if (parts > 1)
     cycles += launch_microseconds * gpu.clock_megahertz + tile_overhead_cycles +
-              8 * static_cast<double>(plan.workspace_count(tiles, gpu)) / memory_rate * clock;
+              workspace_seconds(plan, plan.workspace_count(tiles, gpu), gpu) * clock;
   const double element = kernels::is_bytes(plan.products) ? 1 : kernels::is_half(plan.products) ? 2 : 4;
   const auto inputs = static_cast<double>(sizes.batch * sizes.input.product() * plan.shape.input_channels),
              outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
@@ -120,8 +132,14 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& 
     if (best && cost(best->estimate) <= cost(estimate)) return;
     const int64_t workspace =
         given.are_known ? plan.workspace_count(plan.tiles(sizes), gpu) : plan.most_workspace_count(gpu);
-    best = GemmChoice{plan,     plan.lds_bytes(gpu), kernels::nest_threads, plan.waves(gpu), workspace,
-                      estimate, given.are_known};
+    best = GemmChoice{.plan = plan,
+                      .lds_bytes = plan.lds_bytes(gpu),
+                      .launch_lds_bytes = plan.launch_lds_bytes(gpu),
+                      .threads = kernels::nest_threads,
+                      .waves = plan.waves(gpu),
+                      .workspace_count = workspace,
+                      .estimate = estimate,
+                      .are_sizes_known = given.are_known};
   };
   for (const GemmTile& tile : kernels::gemm_tiles) {
     plan.tile = tile;

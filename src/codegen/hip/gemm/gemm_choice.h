@@ -40,9 +40,10 @@ double least_launch_microseconds(const GpuMachine& gpu);
 struct GemmChoice {
   kernels::GemmPlan plan;
   int64_t lds_bytes;
-  int64_t threads;          // of a block
-  int64_t waves;            // that a SIMD unit holds at once
-  int64_t workspace_count;  // floats
+  int64_t launch_lds_bytes;  // of these, what the launch asks for
+  int64_t threads;           // of a block
+  int64_t waves;             // that a SIMD unit holds at once
+  int64_t workspace_count;   // floats
   GpuEstimate estimate;
   bool are_sizes_known;  // else the estimate is that of the hints
 };

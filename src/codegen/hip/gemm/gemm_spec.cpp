@@ -148,6 +148,7 @@ std::vector<DeviceFunction> GemmSpec::further(const KernelCall& call, const Prog
 KernelFigures GemmSpec::figures() const {
   const GemmChoice& choice = planned_.choice;
   KernelFigures figures{choice.lds_bytes, choice.waves};
+  figures.launch_lds_bytes = choice.launch_lds_bytes;
   if (choice.are_sizes_known)
     figures.expected = Expected{choice.estimate.microseconds, onnxc::describe(choice.estimate.bound)};
   return figures;

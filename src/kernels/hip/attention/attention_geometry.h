@@ -27,7 +27,7 @@ struct FlashAttentionPlan {
   constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
   constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
   // Whether a GPU makes the products by attention_mma.h; else by attention_mfma.h.
-  static constexpr bool has_mma(const GpuMachine& gpu) { return gpu.matrix_unit == machine::MatrixUnit::mma; }
+  static constexpr bool has_mma(const GpuMachine& gpu) { return machine::multiplies_by_mma(gpu); }
   // MFMA's lanes read with a key each what is added to the scores, and exchange the results: each wavefront has rows of
   // 16 queries.
   constexpr bool scores_change_lanes(const GpuMachine& gpu) const { return reads_scores && !has_mma(gpu); }

@@ -24,10 +24,10 @@ __device__ inline int64_t part_size(const GemmArguments<Input, Weight, float>& p
 template <GemmPlan plan, class Input, class Weight>
 __device__ inline void store_parts(const GemmArguments<Input, Weight, float>& product) {
   using Gemm = ImplicitGemm<plan, Input, Weight, float>;
-  __shared__ typename Gemm::Shared shared;
+  __shared__ typename Gemm::DeclaredShared shared;
   const GemmLaunch& launch = product.launch;
   Gemm gemm(product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds),
-            shared);
+            Gemm::shared_in(shared));
   gemm.reduce();
   gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(product));
 }

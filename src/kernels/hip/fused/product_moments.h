@@ -115,9 +115,10 @@ template <GemmPlan plan, class Input, class Weight, class Output, class Inner, c
 __device__ inline void product_moments(const ProductMomentsArguments<Input, Weight, Output>& arguments,
                                        const Inner& inner, const Epilogue& /*epilogue*/) {
   using Gemm = ProductMoments<plan, Input, Weight, Output>;
-  __shared__ typename Gemm::Shared shared;
+  __shared__ typename Gemm::DeclaredShared shared;
   Gemm gemm(arguments.product,
-            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu.xcds), shared);
+            block_of_xcd(static_cast<uint32_t>(block_index()), arguments.product.launch.tiles, own_gpu.xcds),
+            Gemm::shared_in(shared));
   gemm.reduce();
   gemm.apply(inner);
   gemm.store([](float sum, auto...) { return sum; });

@@ -40,7 +40,7 @@ struct GemmBlock {
   // References: a copy would become a constant in GPU memory, which the compiler does not see through.
   static constexpr const ConvShape& shape = plan.shape;
   static constexpr const GemmTile& tile = plan.tile;
-  using Product = typename TileProducts<own_gpu.matrix_unit>::template Product<plan.products, tile>;
+  using Product = typename TileProducts<own_gpu.matrix_unit>::template Product<plan>;
   using Four = typename FourSums<is_bytes(plan.products)>::Type;
 
   const GemmArguments<Input, Weight, Output>& arguments;

@@ -36,20 +36,23 @@ constexpr int64_t operand_bytes(Products products) {
 // Whether the vector unit makes them.
 constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
   return gpu.matrix_unit == machine::MatrixUnit::none ||
-         (gpu.matrix_unit == machine::MatrixUnit::mma && products == Products::float32);
+         (machine::multiplies_by_mma(gpu) && products == Products::float32);
 }
 
 // The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
 // for xf32 twice the cycles of 16-bit types, for bytes half of them, MFMA for float32 eight times.
-constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
+constexpr int64_t product_cycles(Products products, const GpuMachine& gpu, int64_t half_products_a_cycle) {
   constexpr int64_t count = 32 * 32 * 16;
   const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
   if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
-  if (is_bytes(products)) return count / (2 * gpu.half_products_a_cycle);
-  return of_one * count / gpu.half_products_a_cycle *
+  if (is_bytes(products)) return count / (2 * half_products_a_cycle);
+  return of_one * count / half_products_a_cycle *
          (products == Products::float32 ? 8
           : products == Products::xf32  ? 2
                                         : 1);
+}
+constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
+  return product_cycles(products, gpu, gpu.half_products_a_cycle);
 }
 
 // The tile of a block of 256 threads: rows (voxels of a convolution) x columns (output channels). Each quarter
@@ -59,6 +62,9 @@ struct GemmTile {
   constexpr bool operator==(const GemmTile&) const = default;
   constexpr int64_t column_waves() const { return columns >= 64 ? 2 : 1; }
   constexpr int64_t row_waves() const { return 4 / column_waves(); }
+  // The part of half of the block if four warps multiply at once: 64 rows or a multiple.
+  constexpr int64_t warpgroup_rows() const { return larger(rows / 2, 64); }
+  constexpr int64_t warpgroup_columns() const { return rows * columns / 2 / warpgroup_rows(); }
   // Wavefronts that fit a SIMD unit with its registers: a lane needs its sums and some others.
   constexpr int64_t waves(const GpuMachine& gpu, int64_t others = 64) const {
     return smaller(gpu.registers / larger(rows * columns / 256 + others, gpu.taken_registers), gpu.waves_per_simd);
@@ -142,34 +148,53 @@ struct GemmPlan {
   // Wavefronts that a SIMD unit holds at once. Halves that are loaded one by one take a register each.
   constexpr int64_t waves(const GpuMachine& gpu) const {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
-    return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu),
-                   machine::blocks_by_lds(gpu, lds_bytes(gpu)) * block_waves(gpu));
+    return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu), blocks_by_lds(gpu) * block_waves(gpu));
   }
   // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. Loads of single elements take the
   // registers that it needs.
   constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
-    return tile != GemmTile{256, 64} ||
-           (gpu.matrix_unit == machine::MatrixUnit::mma && input_order == InputOrder::blocks);
+    return tile != GemmTile{256, 64} || (machine::multiplies_by_mma(gpu) && input_order == InputOrder::blocks);
   }
   // The blocks that a compute unit holds at once.
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
-    return smaller(tile.waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, lds_bytes(gpu)));
+    return smaller(tile.waves(gpu) / block_waves(gpu), blocks_by_lds(gpu));
   }
   // Whether the operands of a step are copied to LDS without registers: nothing is to be made of them on the way.
   constexpr bool copies(const GpuMachine& gpu) const {
-    return gpu.matrix_unit == machine::MatrixUnit::mma && products != Products::bf16x3 &&
-           input_order == InputOrder::blocks && weight_order == WeightOrder::packed && !has_few_steps();
+    return machine::multiplies_by_mma(gpu) && products != Products::bf16x3 && input_order == InputOrder::blocks &&
+           weight_order == WeightOrder::packed && !has_few_steps();
+  }
+  // Whether the products of a step go on, out of LDS, while copies for the next ones arrive.
+  constexpr bool uses_wgmma(const GpuMachine& gpu) const {
+    return gpu.matrix_unit == machine::MatrixUnit::wgmma && copies(gpu) &&
+           (is_half(products) || products == Products::xf32);
+  }
+  // The most that a block has; with wgmma its launch asks for it.
+  constexpr int64_t most_lds_bytes(const GpuMachine& gpu) const {
+    return uses_wgmma(gpu) ? gpu.launch_lds_bytes : gpu.block_lds_bytes;
   }
   // Steps whose operands LDS holds at once.
   constexpr int64_t stages(const GpuMachine& gpu) const {
     constexpr int64_t most = 4;
-    return copies(gpu) ? smaller(gpu.block_lds_bytes / gemm_lds_bytes(tile), most) : 1;
+    return copies(gpu) ? smaller(most_lds_bytes(gpu) / gemm_lds_bytes(tile), most) : 1;
   }
   constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return stages(gpu) * gemm_lds_bytes(tile); }
+  // The launch asks for these, and the kernel declares none beside them.
+  constexpr int64_t launch_lds_bytes(const GpuMachine& gpu) const { return uses_wgmma(gpu) ? lds_bytes(gpu) : 0; }
+  constexpr int64_t blocks_by_lds(const GpuMachine& gpu) const {
+    return machine::blocks_by_lds(gpu, lds_bytes(gpu), most_lds_bytes(gpu));
+  }
+  // The cycles of a SIMD unit for the products of a 32x32 tile in a segment of a step.
+  constexpr int64_t product_cycles(const GpuMachine& gpu) const {
+    return kernels::product_cycles(products, gpu,
+                                   uses_wgmma(gpu) ? gpu.wgmma_products_a_cycle : gpu.half_products_a_cycle);
+  }
   // The bytes of LDS that the threads of a block read in a step. Two quarters read each row and column. On NVIDIA's
   // matrix unit each of eight warps reads its own, and on the vector unit each thread, wherever others read the same.
+  // With wgmma half of the block reads its columns once for each 64 rows.
   constexpr int64_t lds_read_bytes(const GpuMachine& gpu) const {
-    if (gpu.matrix_unit != machine::MatrixUnit::mma) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    if (!machine::multiplies_by_mma(gpu)) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    if (uses_wgmma(gpu)) return 2 * (tile.warpgroup_rows() / 64) * (64 + tile.warpgroup_columns()) * lds_row_bytes;
     const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
     if (on_vector_unit(products, gpu)) return nest_threads * (rows / 8 + columns / 4) * lds_row_bytes;
     return 8 * (rows + columns) * lds_row_bytes;

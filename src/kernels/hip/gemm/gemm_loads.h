@@ -36,6 +36,15 @@ __device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32
           -(step * dilation / stride)};
 }
 
+template <class Shared, bool is_declared>
+struct DeclaredLds {
+  using Type = Shared;
+};
+template <class Shared>
+struct DeclaredLds<Shared, false> {
+  struct Type {};
+};
+
 template <GemmPlan plan, class Input, class Weight, class Output>
 struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   using Block = GemmBlock<plan, Input, Weight, Output>;
@@ -59,6 +68,14 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
     typename Product::Shared stages[stage_count];
   };
   static_assert(sizeof(Shared) == plan.lds_bytes(own_gpu));
+  // A kernel declares this; its operands are there, or in the memory that the launch asked for.
+  using DeclaredShared = DeclaredLds<Shared, plan.launch_lds_bytes(own_gpu) == 0>::Type;
+  __device__ static Shared& shared_in(DeclaredShared& declared) {
+    if constexpr (plan.launch_lds_bytes(own_gpu) == 0)
+      return declared;
+    else
+      return *reinterpret_cast<Shared*>(Product::launch_lds());
+  }
 
   Shared& shared;
   Product product;

@@ -202,9 +202,43 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     }
     Product::template wait_for_copies<0>();
   }
+  // The same for products that go on while those of the next step start. After the barrier those of two steps before
+  // are done with the stage that is filled next.
+  template <class Next>
+  __device__ void reduce_in_flight(int32_t count, Next next) {
+    static_assert(stage_count > 2);
+#pragma clang loop unroll(full)
+    for (int stage = 0; stage + 2 < stage_count; ++stage) {
+      next(stage);
+      Product::end_copies();
+    }
+    int stage = 0, further = stage_count - 2;
+#pragma clang loop unroll(disable)
+    for (int32_t step = 0; step < count; ++step) {
+      Product::template wait_for_copies<stage_count - 3>();
+      Product::show_copies();
+      barrier();
+      product.start(stage);
+      next(further);
+      Product::end_copies();
+      product.template finish<1>();
+      stage = stage + 1 == stage_count ? 0 : stage + 1;
+      further = further + 1 == stage_count ? 0 : further + 1;
+    }
+    product.template finish<0>();
+    Product::template wait_for_copies<0>();
+  }
   template <class Next>
   __device__ void reduce_steps(int32_t count, Next next) {
-    if constexpr (copies) return reduce_copied(count, next);
+    if constexpr (plan.uses_wgmma(own_gpu))
+      reduce_in_flight(count, next);
+    else if constexpr (copies)
+      reduce_copied(count, next);
+    else
+      reduce_stored(count, next);
+  }
+  template <class Next>
+  __device__ void reduce_stored(int32_t count, Next next) {
 #pragma clang loop unroll(full)
     for (int set = 0; set < ahead; ++set) next(set);
     // One copy of it, even if the steps are few: the time gained on them would be lost in the instruction cache.
@@ -290,10 +324,10 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
 template <GemmPlan plan, class Input, class Weight, class Output, class Epilogue>
 __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>& arguments, const Epilogue& epilogue) {
   using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
-  __shared__ typename Gemm::Shared shared;
+  __shared__ typename Gemm::DeclaredShared shared;
   const GemmLaunch& launch = arguments.launch;
   const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds);
-  Gemm gemm(arguments, block, shared);
+  Gemm gemm(arguments, block, Gemm::shared_in(shared));
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)
     gemm.store_part(block);

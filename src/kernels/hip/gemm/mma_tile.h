@@ -2,9 +2,8 @@
 // makes together; float32 on the vector unit, with the sums in the same threads.
 //
 // Each warp, half of a quarter of the block, has half of the quarter's rows and all its columns, in tiles of 16 rows
-// and 8 columns. Rows are the first operand. In a tile a thread has two adjacent columns of two rows. Columns lie in
-// LDS in another order, so that those of two tiles are four adjacent ones (lds_column). A read of matrices takes chunks
-// of eight rows that follow one another, which lds_place has in different banks.
+// and 8 columns. Rows are the first operand. A read of matrices takes chunks of eight rows that follow one another,
+// which lds_place has in different banks.
 //
 // Chunks that are stored as they are pass no register on their way to LDS: as many steps as it has room for are
 // under way (GemmPlan::stages).
@@ -14,76 +13,36 @@
 // Bound by: LDS, whose rows each warp reads for its own columns: large tiles read less for a product.
 #pragma once
 
-#include "kernels/hip/gemm/gemm_tile.h"
+#include "kernels/hip/gemm/warp_sums.h"
 #include "kernels/hip/nvidia/matrix_words.h"
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <Products products, GemmTile tile>
-struct MmaTileProduct {
+struct MmaTileProduct
+    : WarpSums<tile.rows / tile.row_waves() / 32, tile.columns / tile.column_waves() / 16, is_bytes(products)> {
   static constexpr int column_waves = tile.column_waves();
   static constexpr int wave_rows = tile.rows / tile.row_waves() / 2, wave_columns = tile.columns / column_waves;
   static constexpr int row_tiles = wave_rows / 16, column_pairs = wave_columns / 16;
+  using Sums = WarpSums<row_tiles, column_pairs, is_bytes(products)>;
+  using Sums::lane, Sums::sums, Sums::rows_a_thread, Sums::fours_a_row;
+  using typename Sums::Sum;
 
   struct Shared {
     alignas(16) char rows[tile.rows * lds_row_bytes];
     alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
-  using Four = typename FourSums<is_bytes(products)>::Type;
-  using Sum = typename FourSums<is_bytes(products)>::Sum;
-
-  // Each tile has 16 rows and 8 columns.
-  Sum sums[row_tiles][2 * column_pairs][4];
-
   // ---- the layout of the sums, as TileSums has it
 
-  static constexpr int rows_a_thread = 2 * row_tiles, fours_a_row = column_pairs;
-  __device__ static int lane() { return thread_index() % 32; }
   __device__ static int first_row() {
     return quarter_index() / column_waves * 2 * wave_rows + thread_index() / 32 % 2 * wave_rows;
   }
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
   __device__ static int row_at(int r) { return first_row() + r * 8 + lane() / 4; }
   __device__ static int column_at(int c) { return first_column() + c * 16; }
-  __device__ static int lane_column() { return lane() % 4 * 4; }
-  __device__ static int64_t lane_columns(int64_t stride) { return lane_column() * stride; }
-  __device__ Four four(int r, int c) const {
-    const Sum(&low)[4] = sums[r / 2][2 * c], (&high)[4] = sums[r / 2][2 * c + 1];
-    const int at = r % 2 * 2;
-    return {low[at], low[at + 1], high[at], high[at + 1]};
-  }
-  __device__ void set(int r, int c, int e, float value) { sums[r / 2][2 * c + e / 2][r % 2 * 2 + e % 2] = value; }
-  // Columns 4 t and 4 t + 1 of 16 belong to the first tile, 4 t + 2 and 4 t + 3 to the second.
-  __device__ static int lds_column(int column) {
-    return (column & ~15) | (column >> 1 & 1) << 3 | (column >> 2 & 3) << 1 | (column & 1);
-  }
-
-  // Eight lanes have the rows of a column.
   static constexpr int partial_sums = tile.row_waves() * 2;
   __device__ static int partial_sum() { return quarter_index() / column_waves * 2 + thread_index() / 32 % 2; }
-  template <class Store>
-  __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
-    int first = 0;
-    scatter<4 * fours_a_row, 16>(own, first);
-#pragma clang loop unroll(full)
-    for (int k = 0; k < fours_a_row / 2; ++k) store(first + k, own[k]);
-  }
-  // Each of two lanes that are `distance` apart keeps half of the columns, and their sums of both.
-  template <int count, int distance>
-  __device__ static void scatter(float* values, int& first) {
-    if constexpr (distance >= 4) {
-      const bool is_upper = (thread_index() & distance) != 0;
-#pragma clang loop unroll(full)
-      for (int i = 0; i < count / 2; ++i) {
-        const float low = values[i], high = values[i + count / 2];
-        const float kept = is_upper ? high : low, sent = is_upper ? low : high;
-        values[i] = kept + exchange<distance, false>(sent);
-      }
-      first += is_upper ? count / 2 : 0;
-      scatter<count / 2, distance / 2>(values, first);
-    }
-  }
 
   // ---- operands
 
@@ -119,15 +78,6 @@ struct MmaTileProduct {
       rows[half] = all_rows + lds_place(first_row() + lane() % 16, 2 * half + lane() / 16);
       columns[half] = all_columns + lds_place(first_column() + lane() / 16 * 8 + lane() % 8, 2 * half + lane() / 8 % 2);
     }
-  }
-
-  __device__ void clear() {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < row_tiles; ++i)
-#pragma clang loop unroll(full)
-      for (int j = 0; j < 2 * column_pairs; ++j)
-#pragma clang loop unroll(full)
-        for (int e = 0; e < 4; ++e) sums[i][j][e] = Sum{};
   }
 
   __device__ static Chunk matrices(LdsAddress first, int tile_of_16) {

@@ -5,6 +5,7 @@
 
 #ifdef __NVPTX__
 #include "kernels/hip/gemm/mma_tile.h"
+#include "kernels/hip/gemm/wgmma_tile.h"
 #else
 #include "kernels/hip/gemm/mfma_tile.h"
 #endif
@@ -13,21 +14,34 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <machine::MatrixUnit unit>
 struct TileProducts {
-  template <Products products, GemmTile tile>
-  using Product = FmaTileProduct<products, tile>;
+  template <GemmPlan plan>
+  using Product = FmaTileProduct<plan.products, plan.tile>;
 };
 
 #ifdef __NVPTX__
 template <>
 struct TileProducts<machine::MatrixUnit::mma> {
-  template <Products products, GemmTile tile>
-  using Product = MmaTileProduct<products, tile>;
+  template <GemmPlan plan>
+  using Product = MmaTileProduct<plan.products, plan.tile>;
+};
+
+template <GemmPlan plan, bool uses_wgmma>
+struct HopperTileProduct : TileProducts<machine::MatrixUnit::mma> {};
+template <GemmPlan plan>
+struct HopperTileProduct<plan, true> {
+  template <GemmPlan>
+  using Product = WgmmaTileProduct<plan.products, plan.tile>;
+};
+template <>
+struct TileProducts<machine::MatrixUnit::wgmma> {
+  template <GemmPlan plan>
+  using Product = typename HopperTileProduct<plan, plan.uses_wgmma(own_gpu)>::template Product<plan>;
 };
 #else
 template <>
 struct TileProducts<machine::MatrixUnit::mfma> {
-  template <Products products, GemmTile tile>
-  using Product = MfmaTileProduct<products, tile>;
+  template <GemmPlan plan>
+  using Product = MfmaTileProduct<plan.products, plan.tile>;
 };
 #endif
 

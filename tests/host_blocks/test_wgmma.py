@@ -1,0 +1,119 @@
+"""Products of four warps (wgmma) on the host against MMA-Sim, bit for bit; and faults that running them must find."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.host_blocks.host_kernels import THREADS, HostKernels, launch_apart
+from tests.host_blocks.test_matrix import torch_type
+from tests.matrix_data import KINDS, Bits, encoded, nearly_taken_away, random_bits, random_values
+from tools.host_blocks import build_kernels
+
+SOURCE = Path(__file__).parent / "wgmma.hip"
+GROUPS, ROWS = 2, 64
+DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8}
+COLUMNS = [32, 64, 128]
+SHARED_BYTES = 65 * 1024
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("wgmma") / "wgmma.so"
+    build_kernels(SOURCE, "sm_90a", output)
+    return output
+
+
+def operands(kind: str, columns: int, data: str, random: np.random.Generator) -> tuple[Bits, Bits, Bits]:
+    """a [group, 64, k], b [group, k, columns] and sums [group, 64, columns] as bits."""
+    depth, width = DEPTHS[kind], 32 if kind == "tf32" else 16
+    shapes = (GROUPS, ROWS, depth), (GROUPS, depth, columns), (GROUPS, ROWS, columns)
+    if data == "bits":
+        a, b, c = (random_bits(shape, size, random) for shape, size in zip(shapes, (width, width, 32), strict=True))
+        return a, b, c
+    a, b, c = (random_values(data, shape, random) for shape in shapes)
+    if data == "cancelling":
+        c = nearly_taken_away(np.einsum("gik,gkj->gij", a, b), random)
+    return encoded(a, torch_type(kind)), encoded(b, torch_type(kind)), c.astype(np.float32).view(np.uint32)
+
+
+def mmasim_result(kind: str, columns: int, a: Bits, b: Bits, c: Bits) -> Bits:
+    import torch
+    from mmasim.nv_ptx.sim import WGMMA
+
+    model = WGMMA("Hopper", f"m64n{columns}k{DEPTHS[kind]}.f32.{kind}.{kind}")
+    signed = f"i{a.itemsize}"
+    results = [
+        model(
+            torch.from_numpy(row.copy().view(signed)).view(torch_type(kind)),
+            torch.from_numpy(column.copy().view(signed)).view(torch_type(kind)),
+            torch.from_numpy(addend.copy().view(np.int32)).view(torch.float32),
+        )
+        for row, column, addend in zip(a, b, c, strict=True)
+    ]
+    return np.asarray(torch.stack(results).view(torch.int32).numpy()).view(np.uint32)
+
+
+@pytest.mark.parametrize("data", KINDS)
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("kind", DEPTHS)
+def test_equals_mmasim(library: Path, kind: str, columns: int, data: str) -> None:
+    a, b, c = operands(kind, columns, data, np.random.default_rng(columns))
+    expected = mmasim_result(kind, columns, a, b, c)
+    for half in (0, 1):
+        result = np.zeros_like(c)
+        # The kernel takes b by columns, as it lies in LDS.
+        HostKernels(library).launch(
+            f"{kind}_{columns}",
+            1,
+            a,
+            np.ascontiguousarray(b.transpose(0, 2, 1)),
+            c,
+            result,
+            half,
+            shared_bytes=SHARED_BYTES,
+        )
+        same = result == expected
+        assert same.all(), (
+            f"{np.count_nonzero(~same)} of {same.size}: {result[~same][:4]} instead of {expected[~same][:4]}"
+        )
+
+
+# The numbers of the kernel's enumeration.
+FAULTS = {
+    1: "wgmma: no wgmma.fence since the last group",
+    2: "wgmma: no fence.proxy.async after copies to shared memory",
+    4: "wgmma: operands changed while products were under way",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_end_the_process(library: Path, fault: int) -> None:
+    result = launch_apart(library, "faulty", fault, shared_bytes=SHARED_BYTES)
+    assert result.returncode != 0
+    assert FAULTS[fault] in result.stderr
+
+
+def test_sums_are_nan_until_they_are_waited_for(library: Path) -> None:
+    for fault, expected in ((0, 16.0), (3, np.nan)):
+        result = launch_apart(library, "faulty", fault, shared_bytes=SHARED_BYTES)
+        np.testing.assert_array_equal(json.loads(result.stdout), np.full(THREADS, expected))
+
+
+def test_memory_of_the_launch_ends(library: Path) -> None:
+    assert launch_apart(library, "at_place", 1023, shared_bytes=4096).returncode == 0
+    result = launch_apart(library, "at_place", 1024, shared_bytes=4096)
+    assert result.returncode != 0
+    assert "an address outside of the shared memory that the launch asked for" in result.stderr
+    result = launch_apart(library, "at_place", 0, shared_bytes=227 * 1024 + 1)
+    assert result.returncode != 0
+    assert "a launch asks for 232449 bytes of shared memory" in result.stderr
+
+
+def test_the_sanitizer_guards_memory_of_the_launch(tmp_path: Path) -> None:
+    build_kernels(SOURCE, "sm_90a", tmp_path / "sanitized.so", sanitize=True)
+    for place, is_inside in ((1023, True), (1024, False)):
+        result = launch_apart(tmp_path / "sanitized.so", "at_place", place, shared_bytes=4096, sanitized=True)
+        assert (result.returncode == 0) == is_inside
+        assert ("use-after-poison" in result.stderr) != is_inside

@@ -2,6 +2,7 @@
 with the very source of the kernels on the stand-in for NVIDIA's driver. The models compute alike on both devices."""
 
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -17,8 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxc
 from onnxc.volume import WindowSettings, run_volume
 from tests import onnxc_commands
-from tests.onnxc_commands import CUDA_STAND_IN, SIMULATOR
-from tools.host_blocks import build_kernels
+from tests.onnxc_commands import BINARIES, CUDA_STAND_IN, SIMULATOR
+from tools.host_blocks import asan_runtime, build_kernels
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -238,6 +239,34 @@ def test_the_cpu_refuses_windows_of_halves(models: Models) -> None:
     ):
         run_volume([cpu], image(1, setting.size), setting.windows())
     assert "on a GPU they may be float16 or bfloat16" in str(e.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("written", ["labels", "values"])
+def test_kernels_under_the_address_sanitizer(written: str, models: Models, tmp_path: Path) -> None:
+    """In onnxc-run, which the sanitizer's library is loaded into first."""
+    setting = Setting((11, 10, 13), (4, 6, 8), more={"mirrored_axes": [1]}, written={"y": written})
+    model = models.get("sm_80", setting.shape)
+    kernels = tmp_path / "kernels.so"
+    build_kernels(model.on_gpu.with_suffix(".cpp.device.hip"), "sm_80", kernels, sanitize=True)
+    scan = image(1, setting.size)
+    np.save(tmp_path / "scan.npy", scan[0])
+    variables = {"CUDA_STAND_IN_KERNELS": str(kernels), "LD_PRELOAD": asan_runtime(), "ASAN_OPTIONS": "detect_leaks=0"}
+    command = [str(BINARIES / "onnxc-run"), str(model.on_gpu), "--volume", str(tmp_path / "scan.npy")]
+    command += ["--output", str(tmp_path / "result.npy"), "--device", "gpu", "--windows-per-run", "3"]
+    command += ["--window", "4x6x8", "--overlap", "0.5", "--blend", "gaussian", "--mirror", "1"]
+    done = subprocess.run(
+        [*command, "--labels"] if written == "labels" else command,
+        env=onnxc_commands.ENVIRONMENT | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with onnxc.InferenceSession(model.on_cpu) as cpu:
+        expected, _ = run_volume([cpu], scan, setting.windows())
+    found = np.load(tmp_path / "result.npy")
+    np.testing.assert_array_equal(found, expected["y"].reshape(found.shape))
 
 
 MEMORY = "CUDA_STAND_IN_MEMORY"

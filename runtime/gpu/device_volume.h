@@ -84,7 +84,7 @@ class DeviceVolumeRun : public DeviceVolume {
   Array<Part> parts_;                         // one a value
   Array<void*> device_memory_, host_memory_;  // all that is to be freed
   int64_t device_count_ = 0, host_count_ = 0;
-  Piece sent_[sent_pieces] = {}, results_[pieces] = {};
+  Piece sent_[sent_pieces] = {}, results_[most_pieces] = {};
   int64_t sent_bytes_ = 0;
   int32_t next_sent_ = 0;
   GpuEvent run_ends_[runs_under_way] = {};

@@ -59,11 +59,12 @@ struct FinishedBox {
 
 // The values of a run, and the stream that runs belong in.
 struct DeviceVolume {
-  static constexpr int32_t pieces = 4;          // of results on their way, one after the other
+  static constexpr int32_t most_pieces = 16;    // of results on their way, one after the other
   static constexpr int32_t runs_under_way = 4;  // that are remembered
 
   Array<onnxc_value> values;
   void* stream = nullptr;
+  int32_t pieces = 0;
   int64_t piece_bytes = 0;
   int64_t working_bytes = 0;  // of the GPU and of the host
 };

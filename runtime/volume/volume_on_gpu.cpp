@@ -150,7 +150,7 @@ onnxc_status VolumeRun::finish_on_gpu(int32_t output, const Box& part, bool ends
 }
 
 onnxc_status VolumeRun::start_piece(int32_t output, const Blend::Piece& results, const Box* ended) {
-  if (started_pieces_ - taken_pieces_ == DeviceVolume::pieces) {
+  if (started_pieces_ - taken_pieces_ == on_gpu_->pieces) {
     const onnxc_status status = take_piece();
     if (status != ONNXC_OK) return status;
   }
@@ -167,7 +167,7 @@ onnxc_status VolumeRun::start_piece(int32_t output, const Blend::Piece& results,
     box.end[a] = results.kept.end[a];
     box.strides[a] = results.strides.axis[a];
   }
-  const auto number = static_cast<int32_t>(started_pieces_ % DeviceVolume::pieces);
+  const auto number = static_cast<int32_t>(started_pieces_ % on_gpu_->pieces);
   pieces_[number] = {output, results, ended != nullptr, ended != nullptr ? *ended : Box{}};
   const onnxc_status status = backend().finish_box(on_gpu_, box, number, error_);
   if (status == ONNXC_OK) ++started_pieces_;
@@ -175,7 +175,7 @@ onnxc_status VolumeRun::start_piece(int32_t output, const Blend::Piece& results,
 }
 
 onnxc_status VolumeRun::take_piece() {
-  const auto number = static_cast<int32_t>(taken_pieces_++ % DeviceVolume::pieces);
+  const auto number = static_cast<int32_t>(taken_pieces_++ % on_gpu_->pieces);
   const Piece& piece = pieces_[number];
   struct Context {
     Blend& blend;

@@ -18,7 +18,7 @@ namespace {
 // Zen 4). On 96^3 two windows took 1.06.
 constexpr int64_t usual_voxels = 64 * 64 * 64, most_usual_windows = 8;
 // A GPU's units find too little work in the lowest levels of a network on one window of 96^3.
-constexpr int64_t usual_voxels_on_gpu = 4 * 96 * 96 * 96;
+constexpr int64_t usual_voxels_on_gpu = 4 * 96 * 96 * 96, most_usual_windows_on_gpu = 64;
 // Legal sizes are mostly multiples of a power of two: of the product of a network's strides.
 constexpr int64_t largest_multiple = 256;
 
@@ -133,10 +133,12 @@ onnxc_status VolumeRun::choose_batch() {
 }
 
 int64_t VolumeRun::usual_batch() const {
-  const int64_t usual = instance_.device_ != nullptr ? usual_voxels_on_gpu : usual_voxels;
+  const bool is_on_gpu = instance_.device_ != nullptr;  // on_gpu_ is made later
+  const int64_t usual = is_on_gpu ? usual_voxels_on_gpu : usual_voxels;
   int64_t voxels = 1;
   for (const WindowedAxis& axis : geometry_.axes) voxels *= std::min(axis.window, usual);
-  return std::clamp<int64_t>(usual / std::max<int64_t>(voxels, 1), 1, most_usual_windows);
+  return std::clamp<int64_t>(usual / std::max<int64_t>(voxels, 1), 1,
+                             is_on_gpu ? most_usual_windows_on_gpu : most_usual_windows);
 }
 
 void VolumeRun::choose_slab_axis() {

@@ -110,8 +110,8 @@ onnxc_status VolumeRun::walk() {
     if (status != ONNXC_OK) return status;
   }
   onnxc_status status = ONNXC_OK;
-  while (taken_pieces_ < started_pieces_ && status == ONNXC_OK) status = take_piece();
   while (told_ < started_ && status == ONNXC_OK) status = tell_oldest();
+  while (taken_pieces_ < started_pieces_ && status == ONNXC_OK) status = take_piece();
   return status;
 }
 
@@ -165,7 +165,8 @@ onnxc_status VolumeRun::start(const ModelRun& run) {
   network_seconds_ += now() - before;
   if (status == ONNXC_OK) status = is_on_gpu() ? add_on_gpu(run) : add_windows(run);
   if (status != ONNXC_OK) return status;
-  runs_[started_++ % DeviceVolume::runs_under_way] = run;
+  runs_[started_ % DeviceVolume::runs_under_way] = run;
+  runs_[started_++ % DeviceVolume::runs_under_way].pieces = started_pieces_;
   const int64_t under_way = is_on_gpu() ? DeviceVolume::runs_under_way - 1 : 0;
   while (started_ - told_ > under_way && status == ONNXC_OK) status = tell_oldest();
   if (status == ONNXC_OK && run.ends_batch) status = finish_rows(run.slab, run.whole_rows);
@@ -195,8 +196,9 @@ onnxc_status VolumeRun::tell_oldest() {
   const ModelRun& run = runs_[number];
   if (is_on_gpu()) {
     const double before = now();
-    const onnxc_status status = model.device_backend->wait_for_run(on_gpu_, number, error_);
+    onnxc_status status = model.device_backend->wait_for_run(on_gpu_, number, error_);
     network_seconds_ += now() - before;
+    while (taken_pieces_ < run.pieces && status == ONNXC_OK) status = take_piece();  // which are there by now
     if (status != ONNXC_OK) return status;
   }
   windows_run_ += run.windows;

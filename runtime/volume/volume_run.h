@@ -66,6 +66,7 @@ class VolumeRun {
     bool ends_batch;     // it is the last one of these windows
     int64_t slab;        // their place on the slab axis
     int64_t whole_rows;  // of this slab's rows of windows, those that are whole with these
+    int64_t pieces = 0;  // of results on a GPU that were started before it
   };
   onnxc_status walk();
   onnxc_status begin_slab(int64_t slab);
@@ -129,7 +130,7 @@ class VolumeRun {
     bool ends_slices;
     Box slices;  // that are handed over then
   };
-  Piece pieces_[DeviceVolume::pieces] = {};
+  Piece pieces_[DeviceVolume::most_pieces] = {};
   int64_t started_pieces_ = 0, taken_pieces_ = 0;
 };
 

@@ -133,9 +133,10 @@ def ours(scan: ScanCheck) -> tuple[torch.Tensor, Result]:
     found = torch.from_numpy(np.array(window(image)))[0, 0]
     window.progress = None
     times = seconds(lambda: window(image))
-    outside = 1 - network_seconds(scan, engine) / times[0]
-    values = {"outside_network": max(0.0, outside), "peak_bytes": free[0] - min(free)}
-    return found, scan.result("onnxc", MEASURED, best_s=times[0], most_s=times[-1], **values)
+    outside = max(0.0, 1 - network_seconds(scan, engine) / times[0])
+    return found, scan.result(
+        "onnxc", MEASURED, best_s=times[0], most_s=times[-1], outside_network=outside, peak_bytes=free[0] - min(free)
+    )
 
 
 def network_seconds(scan: ScanCheck, engine: Engine) -> float:

@@ -2,8 +2,9 @@
 with the very source of the kernels on the stand-in for NVIDIA's driver. The models compute alike on both devices."""
 
 import re
+import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxc
 from onnxc.volume import WindowSettings, run_volume
 from tests import onnxc_commands
-from tests.onnxc_commands import CUDA_STAND_IN, SIMULATOR
-from tools.host_blocks import build_kernels
+from tests.onnxc_commands import BINARIES, CUDA_STAND_IN, REPOSITORY, SIMULATOR
+from tools.host_blocks import asan_runtime, build_kernels
 
 pytestmark = pytest.mark.usefixtures("commands")
 
@@ -240,6 +241,34 @@ def test_the_cpu_refuses_windows_of_halves(models: Models) -> None:
     assert "on a GPU they may be float16 or bfloat16" in str(e.value)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("written", ["labels", "values"])
+def test_kernels_under_the_address_sanitizer(written: str, models: Models, tmp_path: Path) -> None:
+    """In onnxc-run, which the sanitizer's library is loaded into first."""
+    setting = Setting((11, 10, 13), (4, 6, 8), more={"mirrored_axes": [1]}, written={"y": written})
+    model = models.get("sm_80", setting.shape)
+    kernels = tmp_path / "kernels.so"
+    build_kernels(model.on_gpu.with_suffix(".cpp.device.hip"), "sm_80", kernels, sanitize=True)
+    scan = image(1, setting.size)
+    np.save(tmp_path / "scan.npy", scan[0])
+    variables = {"CUDA_STAND_IN_KERNELS": str(kernels), "LD_PRELOAD": asan_runtime(), "ASAN_OPTIONS": "detect_leaks=0"}
+    command = [str(BINARIES / "onnxc-run"), str(model.on_gpu), "--volume", str(tmp_path / "scan.npy")]
+    command += ["--output", str(tmp_path / "result.npy"), "--device", "gpu", "--windows-per-run", "3"]
+    command += ["--window", "4x6x8", "--overlap", "0.5", "--blend", "gaussian", "--mirror", "1"]
+    done = subprocess.run(
+        [*command, "--labels"] if written == "labels" else command,
+        env=onnxc_commands.ENVIRONMENT | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with onnxc.InferenceSession(model.on_cpu) as cpu:
+        expected, _ = run_volume([cpu], scan, setting.windows())
+    found = np.load(tmp_path / "result.npy")
+    np.testing.assert_array_equal(found, expected["y"].reshape(found.shape))
+
+
 MEMORY = "CUDA_STAND_IN_MEMORY"
 
 
@@ -268,3 +297,41 @@ def test_too_little_memory(models: Models, monkeypatch: pytest.MonkeyPatch) -> N
         expect_same_bits(found, expected)
     assert min(taken) < whole.working_bytes
     assert re.search(r"out of memory.*; take smaller windows or fewer at once, or a GPU with more memory", message)
+
+
+# Faults that a test must find: file, text, and what is in its place.
+FAULTS = {
+    "a product that is not rounded": ("add_windows.h", "sums[c] += product;", "sums[c] += weight * read[c];"),
+    "windows in the opposite order": (
+        "add_windows.h",
+        "for (int window = 0; window < arguments.launched.count; ++window) {",
+        "for (int window = arguments.launched.count; window-- > 0;) {",
+    ),
+    "a mirrored window added as it is": ("add_windows.h", "return mirror(", "return mirror(0 & "),
+    "a window that is not mirrored": ("cut_windows.h", "mirror(arguments.launched.mirrored,", "mirror(0,"),
+    "another channel": ("cut_windows.h", "channel = row - window", "channel = 0 * row - 0 * window"),
+    "sums that are not zero afterwards": ("finish_places.h", "sums[channel * arguments.ring.channel_stride] = 0;", ";"),
+    "a mean of too few": ("finish_places.h", "weight * arguments.times", "weight"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
+def test_faults_of_kernels_are_found(
+    fault: tuple[str, str, str], models: Models, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONNXC_CUDA_LIBRARY", str(CUDA_STAND_IN))
+    name, right, wrong = fault
+    headers = tmp_path / "kernels/hip/volume"
+    headers.mkdir(parents=True)
+    source = (REPOSITORY / "src/kernels/hip/volume" / name).read_text()
+    assert right in source
+    (headers / name).write_text(source.replace(right, wrong))
+    setting = Setting((9, 10, 13), (4, 6, 8), (3, 2, 4), batch=8, more={"mirrored_axes": [2]})
+    model = models.get("sm_80", setting.shape)
+    kernels = tmp_path / "kernels.so"
+    build_kernels(model.on_gpu.with_suffix(".cpp.device.hip"), "sm_80", kernels, headers=tmp_path)
+    scan = image(2, setting.size)
+    found, expected = on_both(replace(model, kernels=kernels), scan, setting.windows(), monkeypatch)
+    assert (found["y"] != expected["y"]).any()
+    expect_same_bits(*on_both(model, scan, setting.windows(), monkeypatch))

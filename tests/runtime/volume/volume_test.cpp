@@ -195,6 +195,37 @@ TEST_P(Volume, HandsOverLabelsInSlices) {
       }
 }
 
+// Results of more bytes than come from a GPU at once: many slices, and slices that are too large by themselves.
+TEST_P(Volume, LargeResultsComeInPieces) {
+  for (const auto& [size, windows] :
+       {std::pair{std::array<int64_t, 3>{20, 260, 400}, std::array<int64_t, 3>{12, 260, 400}},
+        {{4, 900, 1000}, {2, 900, 1000}},
+        {{900, 5, 1000}, {900, 2, 1000}}}) {
+    ScanVolume large(size, windows);
+    for (int32_t slab_axis : {0, 1, 2}) {
+      large.volume.slab_axis = slab_axis;
+      large.clear();
+      ASSERT_EQ(model->run_volume(instance, &large.volume, &large.result), ONNXC_OK) << error();
+      large.expect_values();
+    }
+    // The same handed over slice by slice.
+    large.output.data = nullptr;
+    large.volume.slab_axis = 0;
+    large.output.write_context = &large;
+    large.output.write = [](void* given, int64_t slice, const void* data) {
+      ScanVolume& to = *static_cast<ScanVolume*>(given);
+      const auto of_slice = static_cast<size_t>(to.dims[1] * to.dims[2]);
+      for (size_t channel = 0; channel < 2; ++channel)
+        std::copy_n(static_cast<const float*>(data) + channel * of_slice, of_slice,
+                    to.values.data() + channel * to.scan.size() + static_cast<size_t>(slice) * of_slice);
+      return 0;
+    };
+    large.clear();
+    ASSERT_EQ(model->run_volume(instance, &large.volume, &large.result), ONNXC_OK) << error();
+    large.expect_values();
+  }
+}
+
 TEST_P(Volume, SlicesThatFailEndTheRun) {
   inputs[0].data = nullptr;
   inputs[0].read = [](void*, int64_t slice, void*) { return slice == 6 ? 1 : 0; };

@@ -3,7 +3,8 @@
 // Method: a thread has a place, and reads its sums channel by channel. Exponentials of a softmax stand in the results
 // until their sum is known. Sums are zero afterwards, for the slices that follow.
 //
-// Bound by: memory, one read and one store of each sum.
+// Bound by: memory, one read and one store of each sum. Only the loops of labels are unrolled, since every model has
+// this kernel, which a driver compiles at the first load.
 #pragma once
 
 #include "kernels/hip/volume/places.h"
@@ -43,6 +44,7 @@ struct FinishedPlace {
       static_cast<int32_t*>(arguments.results)[offset] = found;
   }
   __device__ void write_values() const {
+#pragma clang loop unroll(disable)
     for (int32_t channel = 0; channel < arguments.channels; ++channel) {
       const float found = value(channel);
       result(channel) = arguments.what == Finish::sigmoid ? logistic(found) : found;
@@ -50,15 +52,18 @@ struct FinishedPlace {
   }
   __device__ void write_softmax() const {
     float most = value(0), sum = 0;
+#pragma clang loop unroll(disable)
     for (int32_t channel = 1; channel < arguments.channels; ++channel) {
       const float next = value(channel);
       most = next > most ? next : most;
     }
+#pragma clang loop unroll(disable)
     for (int32_t channel = 0; channel < arguments.channels; ++channel) {
       const float power = exponential(value(channel) - most);
       result(channel) = power;
       sum += power;
     }
+#pragma clang loop unroll(disable)
     for (int32_t channel = 0; channel < arguments.channels; ++channel) result(channel) /= sum;
   }
 };

@@ -107,11 +107,6 @@ void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
   if (const std::string_view chosen = environment("ONNXC_DEVICE_LIBRARIES"); !chosen.empty())
     rules.readable.emplace_back(chosen);
   if (const std::string_view libclc = environment("ONNXC_LIBCLC"); !libclc.empty()) rules.readable.emplace_back(libclc);
-  // A search from inside would not see the Python environment that it is in.
-  if (const std::optional<std::string> ptxas = find_ptxas()) {
-    request.ptxas = *ptxas;
-    add_program(rules.runnable, *ptxas);
-  }
   try {
     const BuildParts parts = find_parts();
     add(rules.readable, parts.include_folders);
@@ -120,14 +115,24 @@ void add_toolchain(SandboxRules& rules, CompilerRequest& request) {
     add_program(rules.runnable, compiler.command.front());
     if (!compiler.is_zig()) return add_program(rules.runnable, "ld." + compiler.linker);
     rules.writable.push_back(zig_cache());
+    // A search from inside would not see the Python environment that it is in.
     request.compiler = compiler.command.front();
   } catch (const UserError&) {  // the compile says what is missing, if it needs it
   }
 }
 
+// Found from outside, as zig is.
+void add_ptxas(SandboxRules& rules, CompilerRequest& request) {
+  const std::optional<std::string> ptxas = find_ptxas();
+  if (!ptxas) return;
+  request.ptxas = *ptxas;
+  add_program(rules.runnable, *ptxas);
+}
+
 SandboxRules rules_of(Options& options) {
   SandboxRules rules;
   add_toolchain(rules, options.compiler);
+  if (options.for_gpu()) add_ptxas(rules, options.compiler);
   // The model may be a link to a file of another folder, as in a cache of models.
   add(rules.readable, {folder_of(options.model), options.model});
   if (!options.against.empty()) add(rules.readable, {folder_of(options.against), options.against});

@@ -226,3 +226,5 @@ def test_what_cannot_be(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     failure = refused(model, tmp_path / "model.so")
     assert failure.code == 2
     assert "the environment variable ONNXC_PTXAS is '/none/ptxas', and there is no such file" in failure.message
+    # A CPU needs none.
+    onnxc_commands.compile_model(model, tmp_path / "model.so", "--march", "x86-64-v3")

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "gpu/library/ptx_parts.h"
 #include "gpu/program_choice.h"
-#include "gpu/ptx_parts.h"
 #include "threads/thread_count.h"
 #include "threads/thread_pool.h"
 

@@ -1,11 +1,11 @@
 // A program's kernels on one GPU.
 //
 // The driver compiles PTX when it loads it, all kernels of a module one after the other: 249 kernels of SwinUNETR took
-// 11 to 12 s on an H100. So PTX is cut into modules of some kernels each (ptx_parts.h), and threads load these at once.
-// They are loaded when the first instance is made, not at a kernel's first launch: a stream that is captured allows no
-// load, and a first run launches nearly every kernel anyway. It is not measured how many modules a driver compiles at a
-// time. It keeps them in its cache (~/.nv/ComputeCache), so that the cut depends on the text only, and not on the
-// machine. Cubins and AMD's code are one module: nothing is compiled.
+// 11 to 12 s on an H100. So PTX is cut into modules of some kernels each (library/ptx_parts.h), and threads load these
+// at once. They are loaded when the first instance is made, not at a kernel's first launch: a stream that is captured
+// allows no load, and a first run launches nearly every kernel anyway. It is not measured how many modules a driver
+// compiles at a time. It keeps them in its cache (~/.nv/ComputeCache), so that the cut depends on the text only, and
+// not on the machine. Cubins and AMD's code are one module: nothing is compiled.
 #pragma once
 
 #include "base/array.h"

@@ -11,9 +11,9 @@ import pytest
 from models.export import export
 from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
+from tests.codegen.hip.gemm.test_byte_products import CONVOLUTIONS, convolutions
 from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Dims
 from tests.codegen.hip.test_attention import Sizes, attention_model
-from tests.codegen.hip.test_byte_products import CONVOLUTIONS, convolutions
 from tests.models import ptx
 from tests.models.argument_layouts import host_layouts
 from tests.models.ptx import Kernel

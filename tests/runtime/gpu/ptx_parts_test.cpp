@@ -1,5 +1,5 @@
 // PTX cut into modules: texts as clang writes them.
-#include "gpu/ptx_parts.h"
+#include "gpu/library/ptx_parts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/ptx_parts.h"
+#include "gpu/library/ptx_parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -76,8 +76,8 @@ onnxc_status DeviceVolumeRun::set_up(const VolumeOnDevice& description, ErrorTex
   if (status == ONNXC_OK) status = make_streams(error);
   for (int64_t i = 0; i < count && status == ONNXC_OK; ++i) {
     parts_[i].use = description.buffers[i].use;
-    status = make_value(description.buffers[i], i, error);
-    if (status == ONNXC_OK && is_part(description.buffers[i].use)) status = make_part(description, i, error);
+    if (is_part(description.buffers[i].use)) status = make_part(description, i, error);
+    if (status == ONNXC_OK) status = make_value(description.buffers[i], i, error);
   }
   if (status == ONNXC_OK) status = make_pieces(description, error);
   return status;

@@ -16,9 +16,9 @@
  * written and leave; the sums in flight are, for each class, at most one window's extent of slices, and mostly less.
  * The volume is not copied.
  *
- * On a GPU the volume is sent once, slab by slab. Windows are cut, run and blended there, and only results come back; the
- * sums take a window's extent of slices of its memory. If there is too little for `batch` windows, half as many are run at
- * once, down to one. Progress is told when a run has ended, while up to three more are under way.
+ * On a GPU the volume is sent once, slab by slab. Windows are cut, run and blended there, and only results come back;
+ * the sums take a window's extent of slices of its memory. If there is too little for `batch` windows, half as many are
+ * run at once, down to one. Progress is told when a run has ended, while up to three more are under way.
  *
  * Compatibility is that of onnxc.h; only onnxc_volume and onnxc_volume_result carry their size. onnxc_volume_input,
  * _output and _member keep theirs. */

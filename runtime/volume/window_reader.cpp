@@ -49,6 +49,13 @@ int64_t element_bytes(onnxc_dtype dtype) {
   }
 }
 
+// Inlined for a stride of 1, it is a loop of vectors.
+inline int64_t count_nan(const float* row, int64_t first, int64_t end, int64_t stride) {
+  int64_t count = 0;
+  for (int64_t i = first; i < end; ++i) count += row[i * stride] != row[i * stride] ? 1 : 0;
+  return count;
+}
+
 }  // namespace
 
 onnxc_status WindowReader::check(const onnxc_volume& volume, const char* name, ErrorText& error) {
@@ -198,7 +205,7 @@ void WindowReader::read_typed(const Window& window, int64_t task) {
     if (!is_voxel(0, padded0) || !is_voxel(1, padded1)) continue;
     const int64_t first2 = std::max(window.fresh[2], axes[2].padding_before - window.starts[2]);
     const int64_t end2 = std::min(n2, axes[2].padding_before + axes[2].size - window.starts[2]);
-    for (int64_t i = first2; i < end2; ++i) nan_count += row[i * stride] != row[i * stride] ? 1 : 0;
+    nan_count += stride == 1 ? count_nan(row, first2, end2, 1) : count_nan(row, first2, end2, stride);
   }
   if (nan_count > 0) nan_count_.fetch_add(nan_count, std::memory_order_relaxed);
 }

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error_text.h"
-#include "gpu/volume_description.h"
+#include "gpu/backend.h"
 #include "volume/objects.h"
 
 namespace onnxc::runtime {

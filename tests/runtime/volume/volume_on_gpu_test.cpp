@@ -160,6 +160,18 @@ TEST_F(VolumeOnGpu, ADeviceThatIsLostIsTold) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
+TEST_F(VolumeOnGpu, AWindowThatKernelsCannotCountIsRefused) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  const int alive = hip.alive();
+  dims = window = {1024, 1024, 1028};
+  inputs[0].bytes = output.bytes = int64_t{1} << 40;  // which nobody reads
+  EXPECT_EQ(run(), ONNXC_WRONG_DIMS);
+  EXPECT_EQ(error, "a window is too large for the GPU's kernels, which count 1073741824 elements: take a smaller one");
+  EXPECT_EQ(hip.alive(), alive);
+  destroy();
+}
+
 TEST_F(VolumeOnGpu, AMemberOnTheCpuIsRefused) {
   hip.reset(-1);
   ASSERT_EQ(create(), ONNXC_OK) << error;

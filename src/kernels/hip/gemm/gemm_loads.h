@@ -36,6 +36,7 @@ __device__ inline AxisTaps transposed_taps(int32_t kernel, int32_t stride, int32
           -(step * dilation / stride)};
 }
 
+// The LDS that a kernel declares: nothing if its launch asks for all of it.
 template <class Shared, bool is_declared>
 struct DeclaredLds {
   using Type = Shared;

@@ -22,6 +22,18 @@ void InferContext::output_elements(size_t i, std::vector<Expr> elements) {
   mutable_node_.outputs[i]->elements = std::move(elements);
 }
 
+std::optional<Expr> InferContext::whole_number(size_t i) const {
+  if (const std::optional<std::vector<Expr>> known = elements(i))
+    return known->size() == 1 ? std::optional(known->front()) : std::nullopt;
+  if (const Tensor* value = constant(i)) {
+    const std::optional<SymbolicElements> numbers =
+        value->size() == 1 ? symbolic_elements(*value) : std::optional<SymbolicElements>();
+    return numbers ? numbers->front().integer() : std::nullopt;
+  }
+  const auto found = reals_.find(node_.inputs[i]);
+  return found != reals_.end() && found->second.size() == 1 ? found->second.front().integer() : std::nullopt;
+}
+
 Expr InferContext::run_time_dim(size_t output, size_t axis, Bounds bounds) {
   internal_check(has_output(output), "a dim of an output that somebody wants");
   return run_time_symbol(fmt::format("{}_dim{}", node_.outputs[output]->name, axis), bounds,

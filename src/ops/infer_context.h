@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/interpreter/symbolic_evaluation.h"
 #include "ops/node_reader.h"
 
 namespace onnxc {
@@ -16,7 +17,11 @@ bool may_be_negative(const Expr& size);
 
 class InferContext : public NodeReader {
  public:
-  InferContext(Graph& graph, Node& node) : NodeReader(node), graph_(graph), mutable_node_(node) {}
+  InferContext(Graph& graph, Node& node, const RealElements& reals)
+      : NodeReader(node), graph_(graph), mutable_node_(node), reals_(reals) {}
+
+  // The one element of input i, of any numeric type, if it is known and whole: 2*D of Cast(2*D).
+  std::optional<Expr> whole_number(size_t i) const;
 
   // Sets an output; does nothing for one that nobody wants.
   void output(size_t i, DType dtype, Shape shape);
@@ -49,6 +54,7 @@ class InferContext : public NodeReader {
  private:
   Graph& graph_;
   Node& mutable_node_;
+  const RealElements& reals_;
 };
 
 }  // namespace onnxc

@@ -511,3 +511,31 @@ def test_a_condition_of_the_run_selects_a_size(tmp_path: Path) -> None:
         [(3,), (1,), (9,)],
         tmp_path,
     )
+
+
+# ------------------------------------------------------------------------------------------------- counting in floats
+
+
+@pytest.mark.parametrize("options", EVERYWHERE)
+def test_range_to_a_float_size(tmp_path: Path, options: Sequence[str]) -> None:
+    """Nearest upsampling as exporters write it: (arange(2 * h) + 0.5) * 0.5 as indices. No run decides its length."""
+    text = """x: N, 3 | s = Shape(x) first = Constant<value_ints = [0]>() n = Gather(s, first) two = Constant<value_int = 2>()
+        d = Mul(n, two) none = Constant<value_ints = [0]>() i = Squeeze(d, none) limit = Cast<to = 1>(i)
+        start = Constant<value_float = 0.0>() step = Constant<value_float = 1.0>() r = Range(start, limit, step)
+        half = Constant<value_float = 0.5>() m = Add(r, half) p = Mul(m, half) at = Cast<to = 7>(p)
+        y = Gather<axis = 0>(x, at)"""
+    check_sizes(text, [(4, 3), (1, 3), (17, 3)], tmp_path, options)
+    onnx.save(parse(text, 17), tmp_path / "free.onnx")
+    command = [str(onnxc_commands.BINARIES / "onnxc"), str(tmp_path / "free.onnx"), "--dump-shapes"]
+    shapes = onnxc_commands.execute(command).stdout
+    assert "output  y float32[2*N, 3]" in shapes
+    assert "run " not in shapes
+
+
+def test_range_of_steps_that_are_not_whole(tmp_path: Path) -> None:
+    check_sizes(
+        """x: N | s = Shape(x) none = Constant<value_ints = [0]>() i = Squeeze(s, none) limit = Cast<to = 1>(i)
+        start = Constant<value_float = 0.5>() step = Constant<value_float = 0.75>() y = Range(start, limit, step)""",
+        [(4,), (1,), (17,)],
+        tmp_path,
+    )

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/interpreter/symbolic_number.h"
@@ -12,6 +13,10 @@ namespace onnxc {
 
 // The elements of a tensor in row-major order.
 using SymbolicElements = std::vector<SymbolicNumber>;
+
+// Of values that are not integers, on their way between nodes: exporters scale sizes in floats (Cast -> Mul -> Floor ->
+// Cast in front of a Resize).
+using RealElements = std::unordered_map<const Value*, SymbolicElements>;
 
 // Those of a constant; nothing when one is not exactly such a number.
 std::optional<SymbolicElements> symbolic_elements(const Tensor& tensor);

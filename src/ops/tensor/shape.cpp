@@ -102,9 +102,11 @@ std::optional<Expr> range_length(const InferContext& c) {
       c.check(constant->size() == 1, "input {} must be a scalar, found {}", i, short_text(c.shape(i)));
       numbers.push_back(constant->as_double()[0]);
     }
-    if (std::optional<std::vector<Expr>> elements = c.elements(i); elements && elements->size() == 1)
-      integers.push_back(elements->front());
+    if (const std::optional<Expr> number = c.whole_number(i)) integers.push_back(*number);
   }
+  if (numbers.size() == 3 && is_floating(c.dtype(0)))
+    return floating_range_length(c, numbers[0], numbers[1], numbers[2]);
+  // Also of floats: nearest upsampling as exporters write it counts to Cast(2*h).
   if (integers.size() == 3 && integers[2].constant())
     return integer_range_length(c, integers[0], integers[1], integers[2]);
   if (numbers.size() == 3) return floating_range_length(c, numbers[0], numbers[1], numbers[2]);

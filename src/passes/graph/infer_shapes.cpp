@@ -34,10 +34,6 @@ bool dequantizes_weights(const Node& node) {
          });
 }
 
-// Elements of values that are not integers, on their way between nodes: exporters scale sizes in floats (Cast -> Mul ->
-// Floor -> Cast in front of a Resize).
-using RealElements = std::unordered_map<const Value*, SymbolicElements>;
-
 // The state that the nodes share.
 struct Inference {
   RealElements reals;
@@ -156,7 +152,7 @@ void check_bytes(const Value& output) {
 }
 
 void infer_node(Graph& graph, Node& node, Inference& inference) {
-  InferContext context(graph, node);
+  InferContext context(graph, node, inference.reals);
   node.op->infer(context);
   for (const Value* output : distinct_outputs(node)) {
     internal_check(output->shape.has_value() && output->dtype != DType::undefined,

@@ -77,7 +77,8 @@ class OneNode {
   const Node& node() const { return *node_; }
 
   const Value& infer(size_t output = 0) {
-    InferContext context(graph_, *node_);
+    const RealElements none;
+    InferContext context(graph_, *node_, none);
     node_->op->infer(context);
     return *node_->outputs.at(output);
   }

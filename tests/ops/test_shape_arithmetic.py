@@ -519,7 +519,8 @@ def test_a_condition_of_the_run_selects_a_size(tmp_path: Path) -> None:
 @pytest.mark.parametrize("options", EVERYWHERE)
 def test_range_to_a_float_size(tmp_path: Path, options: Sequence[str]) -> None:
     """Nearest upsampling as exporters write it: (arange(2 * h) + 0.5) * 0.5 as indices. No run decides its length."""
-    text = """x: N, 3 | s = Shape(x) first = Constant<value_ints = [0]>() n = Gather(s, first) two = Constant<value_int = 2>()
+    text = """x: N, 3 | s = Shape(x) first = Constant<value_ints = [0]>() n = Gather(s, first)
+        two = Constant<value_int = 2>()
         d = Mul(n, two) none = Constant<value_ints = [0]>() i = Squeeze(d, none) limit = Cast<to = 1>(i)
         start = Constant<value_float = 0.0>() step = Constant<value_float = 1.0>() r = Range(start, limit, step)
         half = Constant<value_float = 0.5>() m = Add(r, half) p = Mul(m, half) at = Cast<to = 7>(p)

@@ -23,8 +23,8 @@ MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, 
 
 bool is_for_gpu_alone(const onnxc_api& api);
 
-// Without running, and without memory for a tensor; nothing when the dims of the inputs have symbols that `options` gives no size, or when only a GPU
-// runs the model and `options` names the CPU.
+// Without running, and without memory for a tensor; nothing when the dims of the inputs have symbols that `options`
+// gives no size, or when only a GPU runs the model and `options` names the CPU.
 std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOptions& options);
 
 // The most memory that this process has held so far, in bytes; 0 if the system does not tell.

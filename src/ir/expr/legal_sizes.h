@@ -4,10 +4,12 @@
 // condition depends only on s modulo the period, so one period is tried out. With another slope the condition changes
 // once for each residue, from false to true or back; if all residues change next to each other the answer is a range. A
 // product is zero if a factor is. So "equal or 1" of a broadcast, (a - 1)*(a - b) = 0, gives the residues with which it
-// is zero throughout. It leaves out the few sizes at which a dim happens to be 1, which nobody means. What never falls,
-// such as s + 2*min(s, 1) - 3, is nonnegative from some size on, which is searched for. Limits: conditions on several
-// symbols, long periods, and sets that are neither residues nor a range get no answer here; they stay conditions to be
-// checked at run time.
+// is zero throughout. It leaves out the few sizes at which a dim happens to be 1, which nobody means. If an expression
+// never falls, as s + 2*min(s, 1) - 3, it is nonnegative from some size on, which is searched for. If a condition fails
+// for the least size and is proven for all others, it is a range as well.
+//
+// Limits: conditions on several symbols, long periods, and sets that are neither residues nor a range get no answer
+// here; they stay conditions to be checked at run time.
 #pragma once
 
 #include <optional>

@@ -14,8 +14,9 @@ namespace onnxc {
 // The elements of a tensor in row-major order.
 using SymbolicElements = std::vector<SymbolicNumber>;
 
-// Of values that are not integers, on their way between nodes: exporters scale sizes in floats (Cast -> Mul -> Floor ->
-// Cast in front of a Resize).
+// The elements of values that are not integers, on their way between nodes: exporters scale sizes in floats (Cast ->
+// Mul
+// -> Floor -> Cast in front of a Resize).
 using RealElements = std::unordered_map<const Value*, SymbolicElements>;
 
 // Those of a constant; nothing when one is not exactly such a number.

@@ -10,11 +10,22 @@
 // guards; the rules describe the latter.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "ir/graph.h"
 
 namespace onnxc {
 
 // Expects inferred shapes. Throws UserError, naming the nodes, when no size is legal.
 void apply_size_rules(Graph& graph);
+
+// One round for a graph whose shapes may not all be inferred: narrows the inputs' dims by the guards that there are.
+// Returns whether a dim has changed; the shapes are then out of date. Throws as apply_size_rules does.
+bool narrow_by_guards(Graph& graph);
+
+// Takes those of the symbols that may be any size as at least 1; `reason` says why, for people: "a size has 300 parts".
+// Returns whether there was one; the shapes are then out of date.
+bool narrow_to_nonempty(Graph& graph, const std::set<Symbol>& symbols, const std::string& reason);
 
 }  // namespace onnxc

@@ -9,9 +9,9 @@
 #include "ops/control/control_flow.h"
 #include "ops/control/sequence.h"
 #include "ops/op.h"
+#include "passes/graph/apply_size_rules.h"
 #include "passes/graph/define_node.h"
 #include "passes/graph/expand_sequences.h"
-#include "passes/graph/narrow_dims.h"
 #include "support/count_text.h"
 #include "support/limits.h"
 #include "support/list_text.h"
@@ -370,7 +370,7 @@ void forget_shapes(Graph& graph) {
 bool narrow(Graph& graph, const LargeSize& large) {
   return narrow_by_guards(graph) ||
          narrow_to_nonempty(graph, large.symbols,
-                            fmt::format("{}: a size has {} parts", large.node->describe(), large.parts));
+                            fmt::format("{}: a size has {}", large.node->describe(), counted(large.parts, "part")));
 }
 
 }  // namespace

@@ -171,9 +171,10 @@ TEST(InferShapes, NestedLoopsEndBehindAFault) {
 // Causal padding as exporters write it: the first frame, repeated, in front of the others. Each layer's size nests the
 // size of the last.
 std::string repeating_first_frames(int layers, const std::string& dims, const std::string& layer) {
-  std::string text = "(float[1, 1, " + dims + "] x0) => (y) <int64[1] zero = {0}, int64[1] one = {1}, " +
-                     "int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] axis = {2}, int64[3] repeats = {1, 1, 2}, "
-                     "float[1, 1, 3] w = {1, 1, 1}> {\n";
+  std::string text =
+      "(float[1, 1, " + dims + "] x0) => (y) <int64[1] zero = {0}, int64[1] one = {1}, " +
+      "int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] axis = {2}, int64[3] repeats = {1, 1, 2}, "
+      "float[1, 1, 3] w = {1, 1, 1}> {\n";
   for (int i = 0; i < layers; ++i) text += fmt::format(fmt::runtime(layer), i, i + 1);
   return text + fmt::format("  y = Identity(x{})\n}}", layers);
 }
@@ -211,7 +212,7 @@ TEST(InferShapes, TakesDimsAsNonemptyIfSizesBecomeLong) {
                                     "--dim T=0..N keeps 0\\)"));
 }
 
-// Where sizes stay short, an empty dim is legal.
+// An empty dim stays legal if sizes stay short.
 TEST(InferShapes, LeavesShortSizesAlone) {
   const std::unique_ptr<Graph> graph =
       read_graph(repeating_first_frames(1, "T", "x{1} = Slice(x{0}, zero, one, axis)"));

@@ -400,9 +400,10 @@ TEST_F(CudaModules, AnErrorNamesTheModule) {
   cuda.set("ONNXC_THREADS", "1");
   cuda.set("CUDA_STAND_IN_FAIL", "cuModuleLoadDataEx 3 218");
   EXPECT_EQ(create(), ONNXC_UNSUPPORTED_DEVICE);
-  EXPECT_EQ(error,
-            "cuModuleLoadDataEx of module 3 of 12: a PTX JIT compilation failed (CUDA error 218); the driver's compiler "
-            "refuses the model's code: update NVIDIA's driver");
+  EXPECT_EQ(
+      error,
+      "cuModuleLoadDataEx of module 3 of 12: a PTX JIT compilation failed (CUDA error 218); the driver's compiler "
+      "refuses the model's code: update NVIDIA's driver");
   EXPECT_EQ(cuda.alive(), 0);
 }
 

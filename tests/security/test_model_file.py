@@ -29,9 +29,10 @@ WEAK = {"__cxa_finalize", "__gmon_start__", "__register_frame_info", "__deregist
 OF_MATH = re.compile(r"(a?(sin|cos|tan)h?|exp|log|log1p|expm1|pow|fmod|erf|ceil|floor|rint)f?")
 # Numbers in strings and strings of numbers, in the "C" locale.
 OF_STRINGS = {"newlocale", "uselocale", "strtod_l", "snprintf", "memcmp", "strlen"}
-# With code for a GPU: AMD's library is opened when an instance asks for one.
+# With code for a GPU: a vendor's library is opened when an instance asks for one, and PTX, a text, is cut into modules.
 OF_GPU = {
-    "dlopen", "dlsym", "dlerror", "dl_iterate_phdr", "calloc", "snprintf", "strlen", "strncmp", "strrchr",
+    "dlopen", "dlsym", "dlerror", "dl_iterate_phdr", "calloc", "snprintf", "strlen", "strncmp", "strrchr", "strchr",
+    "strcspn", "strstr",
 }  # fmt: skip
 
 

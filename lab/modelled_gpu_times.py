@@ -1,0 +1,98 @@
+"""What the compiler's model of time expects of the GPU check's networks on a card that is not at hand, in milliseconds.
+
+    python -m lab.modelled_gpu_times                              # an H100
+    python -m lab.modelled_gpu_times --gpu a100 --networks r3d_18
+
+A time is the sum over all launches of one run. It knows no gaps between launches, and nothing of the host. A row's
+share is the time of its matrix products, of which alone the model is held to measured layers (gemm_choice_test.cpp).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models.export import SEED, export_onnx
+from models.zoo import ModelRow
+from tools.commands import BINARIES
+from tools.gpu_check.kinds import KINDS
+from tools.gpu_check.networks.table import DRY, NETWORKS, Network
+
+PRODUCTS = ("conv ", "conv_transpose ", "matmul ", "attention")
+SHOWN = ("float16", "tf32", "bf16x3", "ieee")
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """launches: of a run. milliseconds: of all of them; product_milliseconds: of matrix products."""
+
+    launches: int
+    milliseconds: float
+    product_milliseconds: float
+
+
+def exported(row: Network, folder: Path) -> Path:
+    torch.manual_seed(SEED)
+    path = folder / f"{row.name}.onnx"
+    zoo_row = ModelRow(row.name, row.build, (row.shape,))
+    export_onnx(zoo_row, row.build().eval(), (torch.zeros(row.shape),), path)
+    return path
+
+
+def modelled(model: Path, gpu: str, options: Sequence[str]) -> Modelled:
+    command = [
+        str(BINARIES / "onnxc"),
+        str(model),
+        "--target",
+        "gpu",
+        "--gpu-arch",
+        gpu,
+        "--report",
+        "--json",
+        *options,
+    ]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    kernels: list[dict[str, Any]] = report["gpu"]["kernels"]
+    times = [(kernel["description"], kernel["modelled_us"] or 0, len(kernel["steps"])) for kernel in kernels]
+    return Modelled(
+        launches=sum(count for _, _, count in times),
+        milliseconds=sum(each * count for _, each, count in times) / 1e3,
+        product_milliseconds=sum(each * count for name, each, count in times if name.startswith(PRODUCTS)) / 1e3,
+    )
+
+
+def table_row(row: Network, gpu: str, folder: Path) -> str:
+    model = exported(row, folder)
+    cells = [row.name, " x ".join(map(str, row.shape))]
+    for kind in SHOWN:
+        if kind not in row.kinds:
+            cells.append("")
+            continue
+        found = modelled(model, gpu, KINDS[kind].options)
+        share = found.product_milliseconds / found.milliseconds
+        cells.append(f"{found.milliseconds / row.divisor:.3f} ({share:.0%} of {found.launches})")
+    return f"| {' | '.join(cells)} |"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m lab.modelled_gpu_times", description=__doc__.split("\n")[0])
+    parser.add_argument("--gpu", default="h100", help="a card or an architecture, as --gpu-arch takes it")
+    parser.add_argument("--networks", help="names of tools/gpu_check/networks/table.py, with commas (default: all)")
+    options = parser.parse_args(arguments)
+    names = options.networks.split(",") if options.networks else [r.name for r in NETWORKS.values() if r.part != DRY]
+    print(f"| network | input | {' | '.join(SHOWN)} |\n| --- | --- |{' --- |' * len(SHOWN)}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            print(table_row(NETWORKS[name], options.gpu, Path(folder)), flush=True)
+            print(name, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

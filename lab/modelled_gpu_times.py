@@ -1,10 +1,11 @@
-"""What the compiler's model of time expects of the GPU check's networks on a card that is not at hand, in milliseconds.
+"""Modelled times of the GPU check's networks on a card that is not at hand, in milliseconds.
 
     python -m lab.modelled_gpu_times                              # an H100
     python -m lab.modelled_gpu_times --gpu a100 --networks r3d_18
 
-A time is the sum over all launches of one run. It knows no gaps between launches, and nothing of the host. A row's
-share is the time of its matrix products, of which alone the model is held to measured layers (gemm_choice_test.cpp).
+A time is the sum over all launches of one run. It knows no gaps between launches, and nothing of the host. In brackets:
+the share of matrix products, and the number of launches. Only products are held to measured layers
+(gemm_choice_test.cpp).
 """
 
 import argparse

@@ -85,7 +85,7 @@ Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   return {.name = "the GPU",
           .machine = gpu,
           .block_channels = kernels::block_channels,
-          .multiplies_integers = gpu.matrix_unit == machine::MatrixUnit::mma,
+          .multiplies_integers = machine::multiplies_by_mma(gpu),
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
           .costs = layout_costs(gpu),

@@ -146,12 +146,10 @@ void offer(ByteProduct product, LayoutDemand demand, const Layout& reads, const 
                     }});
 }
 
-bool has_unit(const GpuMachine& gpu) { return gpu.matrix_unit == machine::MatrixUnit::mma; }
-
 }  // namespace
 
 void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!has_unit(gpu)) return;
+  if (!machine::multiplies_by_mma(gpu)) return;
   std::optional<ByteProduct> product = as_convolution(problem, gpu);
   if (!product) return;
   const Layout blocks = Layout::channel_blocked(problem.node->inputs[input]->shape->size(), kernels::block_channels);
@@ -159,7 +157,7 @@ void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Of
 }
 
 void offer_byte_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!has_unit(gpu)) return;
+  if (!machine::multiplies_by_mma(gpu)) return;
   std::optional<ByteProduct> product = as_matrix_product(problem, gpu);
   if (!product) return;
   const size_t rank = problem.node->inputs[input]->shape->size();

@@ -18,7 +18,8 @@ from tools.host_blocks import asan_runtime, build_kernels
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-GPU = ("--target", "gpu", "--gpu-arch", "sm_80", "--march", "x86-64-v3")
+GPU = ("--target", "gpu", "--march", "x86-64-v3")
+ARCHITECTURES = ["sm_80", "sm_90a"]
 
 
 @dataclass
@@ -54,14 +55,16 @@ class Graph:
 
 def run(graph: Graph, folder: Path, monkeypatch: pytest.MonkeyPatch, products: int, **options: Any) -> str:
     """Compares every output, and returns the source of the kernels, which have so many products of bytes."""
+    architecture = options.get("architecture", "sm_80")
+    target = (*GPU, "--gpu-arch", architecture)
     onnx.save(graph.proto(), folder / "model.onnx")
-    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.cpp", *GPU, "--emit", "source")
+    onnxc_commands.compile_model(folder / "model.onnx", folder / "model.cpp", *target, "--emit", "source")
     source = folder / "model.cpp.device.hip"
     text = source.read_text()
     assert text.count("implicit_gemm<") == products, text
     assert text.count("Products::") == text.count("Products::int8") + text.count("Products::uint8")
-    build_kernels(source, "sm_80", folder / "kernels.so", sanitize=options.get("sanitize", False))
-    shared_object = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *GPU)
+    build_kernels(source, architecture, folder / "kernels.so", sanitize=options.get("sanitize", False))
+    shared_object = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *target)
     variables = {
         "CUDA_STAND_IN_KERNELS": str(folder / "kernels.so"),
         "ONNXC_HOST_ORDER": options.get("order", "forward"),
@@ -156,8 +159,9 @@ CONVOLUTIONS = [
 ]
 
 
-def test_convolutions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run(convolutions(CONVOLUTIONS), tmp_path, monkeypatch, len(CONVOLUTIONS))
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_convolutions(architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(convolutions(CONVOLUTIONS), tmp_path, monkeypatch, len(CONVOLUTIONS), architecture=architecture)
 
 
 @pytest.mark.slow
@@ -209,7 +213,8 @@ def quantized(value: Array, scale: float, zero: int) -> Array:
     return np.clip(np.rint(value / scale) + zero, 0, 255).astype(np.uint8)
 
 
-def test_a_quantised_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_quantised_network(architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """QDQ and QLinearConv: bytes in, bytes between and bytes out. Scales are powers of two, so that only quantising
     rounds."""
     random = np.random.default_rng(2)
@@ -254,6 +259,6 @@ def test_a_quantised_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(np.unique(hq)) > 50
     assert len(np.unique(yq)) > 50
     assert len(np.unique(graph.expected["zq"])) > 50
-    text = run(graph, tmp_path, monkeypatch, 3)
+    text = run(graph, tmp_path, monkeypatch, 3, architecture=architecture)
     # Bytes go from one convolution to the next, without a step between.
     assert text.count("GemmArguments<uint8_t, int8_t, uint8_t>") >= 2, text

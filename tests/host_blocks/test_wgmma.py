@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from tests.host_blocks.host_kernels import THREADS, HostKernels, launch_apart
-from tests.host_blocks.test_matrix import torch_type
-from tests.matrix_data import KINDS, Bits, encoded, nearly_taken_away, random_bits, random_values
+from tests.host_blocks.mmasim_products import DEPTHS, assert_same_bits, mmasim_result, operands
+from tests.matrix_data import KINDS
 from tools.host_blocks import build_kernels
 
 SOURCE = Path(__file__).parent / "wgmma.hip"
 GROUPS, ROWS = 2, 64
-DEPTHS = {"f16": 16, "bf16": 16, "tf32": 8}
 COLUMNS = [32, 64, 128]
 SHARED_BYTES = 65 * 1024
 
@@ -25,42 +24,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def operands(kind: str, columns: int, data: str, random: np.random.Generator) -> tuple[Bits, Bits, Bits]:
-    """a [group, 64, k], b [group, k, columns] and sums [group, 64, columns] as bits."""
-    depth, width = DEPTHS[kind], 32 if kind == "tf32" else 16
-    shapes = (GROUPS, ROWS, depth), (GROUPS, depth, columns), (GROUPS, ROWS, columns)
-    if data == "bits":
-        a, b, c = (random_bits(shape, size, random) for shape, size in zip(shapes, (width, width, 32), strict=True))
-        return a, b, c
-    a, b, c = (random_values(data, shape, random) for shape in shapes)
-    if data == "cancelling":
-        c = nearly_taken_away(np.einsum("gik,gkj->gij", a, b), random)
-    return encoded(a, torch_type(kind)), encoded(b, torch_type(kind)), c.astype(np.float32).view(np.uint32)
-
-
-def mmasim_result(kind: str, columns: int, a: Bits, b: Bits, c: Bits) -> Bits:
-    import torch
-    from mmasim.nv_ptx.sim import WGMMA
-
-    model = WGMMA("Hopper", f"m64n{columns}k{DEPTHS[kind]}.f32.{kind}.{kind}")
-    signed = f"i{a.itemsize}"
-    results = [
-        model(
-            torch.from_numpy(row.copy().view(signed)).view(torch_type(kind)),
-            torch.from_numpy(column.copy().view(signed)).view(torch_type(kind)),
-            torch.from_numpy(addend.copy().view(np.int32)).view(torch.float32),
-        )
-        for row, column, addend in zip(a, b, c, strict=True)
-    ]
-    return np.asarray(torch.stack(results).view(torch.int32).numpy()).view(np.uint32)
-
-
 @pytest.mark.parametrize("data", KINDS)
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("kind", DEPTHS)
 def test_equals_mmasim(library: Path, kind: str, columns: int, data: str) -> None:
-    a, b, c = operands(kind, columns, data, np.random.default_rng(columns))
-    expected = mmasim_result(kind, columns, a, b, c)
+    from mmasim.nv_ptx.sim import WGMMA
+
+    a, b, c = operands(kind, data, GROUPS, ROWS, columns, np.random.default_rng(columns))
+    model = WGMMA("Hopper", f"m64n{columns}k{DEPTHS[kind]}.f32.{kind}.{kind}")
+    expected = mmasim_result(model, kind, a, b, c)
     for half in (0, 1):
         result = np.zeros_like(c)
         # The kernel takes b by columns, as it lies in LDS.
@@ -74,10 +46,7 @@ def test_equals_mmasim(library: Path, kind: str, columns: int, data: str) -> Non
             half,
             shared_bytes=SHARED_BYTES,
         )
-        same = result == expected
-        assert same.all(), (
-            f"{np.count_nonzero(~same)} of {same.size}: {result[~same][:4]} instead of {expected[~same][:4]}"
-        )
+        assert_same_bits(result, expected)
 
 
 # The numbers of the kernel's enumeration.

@@ -180,15 +180,22 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     scheduling_barrier();
     product.multiply();
   }
-  // Steps are copied to LDS some ahead of their products. After the barrier all threads' copies of the step are there,
-  // and the products of the step before are done with the stage that is filled next.
-  template <class Next>
-  __device__ void reduce_copied(int32_t count, Next next) {
+  // Copies the first steps to LDS, before any product.
+  template <int steps, class Next>
+  __device__ static void copy_first(Next next) {
 #pragma clang loop unroll(full)
-    for (int stage = 0; stage + 1 < stage_count; ++stage) {
+    for (int stage = 0; stage < steps; ++stage) {
       next(stage);
       Product::end_copies();
     }
+  }
+  __device__ static constexpr int stage_after(int stage) { return stage + 1 == stage_count ? 0 : stage + 1; }
+
+  // After the barrier all threads' copies of the step are there, and the products of the step before are done with the
+  // stage that is filled next.
+  template <class Next>
+  __device__ void reduce_copied(int32_t count, Next next) {
+    copy_first<stage_count - 1>(next);
     int stage = 0, further = stage_count - 1;
 #pragma clang loop unroll(disable)
     for (int32_t step = 0; step < count; ++step) {
@@ -197,8 +204,8 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       next(further);
       Product::end_copies();
       product.multiply_stage(stage);
-      stage = stage + 1 == stage_count ? 0 : stage + 1;
-      further = further + 1 == stage_count ? 0 : further + 1;
+      stage = stage_after(stage);
+      further = stage_after(further);
     }
     Product::template wait_for_copies<0>();
   }
@@ -207,11 +214,7 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
   template <class Next>
   __device__ void reduce_in_flight(int32_t count, Next next) {
     static_assert(stage_count > 2);
-#pragma clang loop unroll(full)
-    for (int stage = 0; stage + 2 < stage_count; ++stage) {
-      next(stage);
-      Product::end_copies();
-    }
+    copy_first<stage_count - 2>(next);
     int stage = 0, further = stage_count - 2;
 #pragma clang loop unroll(disable)
     for (int32_t step = 0; step < count; ++step) {
@@ -222,8 +225,8 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       next(further);
       Product::end_copies();
       product.template finish<1>();
-      stage = stage + 1 == stage_count ? 0 : stage + 1;
-      further = further + 1 == stage_count ? 0 : further + 1;
+      stage = stage_after(stage);
+      further = stage_after(further);
     }
     product.template finish<0>();
     Product::template wait_for_copies<0>();

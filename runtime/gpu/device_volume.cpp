@@ -15,6 +15,15 @@ constexpr int64_t float_bytes = sizeof(float);
 constexpr int64_t usual_piece_bytes = int64_t{4} << 20;
 constexpr int64_t least_pieces = 4;
 
+// The runtime and the kernels name these for themselves, and numbers pass between them.
+static_assert(device_axes == kernels::window_axes);
+constexpr bool agrees(Finished what, kernels::Finish of_kernels) {
+  return static_cast<int32_t>(what) == static_cast<int32_t>(of_kernels);
+}
+static_assert(agrees(Finished::values, kernels::Finish::values) &&
+              agrees(Finished::softmax, kernels::Finish::softmax) &&
+              agrees(Finished::sigmoid, kernels::Finish::sigmoid) && agrees(Finished::labels, kernels::Finish::labels));
+
 // The number of a type among VolumeKernels::types.
 int32_t window_type(onnxc_dtype dtype) { return dtype == ONNXC_FLOAT16 ? 1 : dtype == ONNXC_BFLOAT16 ? 2 : 0; }
 

@@ -23,7 +23,8 @@ struct DeviceFrame {
   void* instance;
 };
 
-// The kernels for runs over volumes, by their numbers (kernels/hip/volume/volume_geometry.h); -1: the model has none.
+// The numbers of the kernels for runs over volumes (kernels/hip/volume/volume_geometry.h); one that a model lacks is
+// -1.
 struct VolumeKernels {
   static constexpr int32_t types = 3;  // of windows: float32, float16, bfloat16
 

@@ -120,7 +120,7 @@ inline constexpr GpuMachine h200 = [] {
 }();
 
 // B200: NVIDIA Blackwell architecture technical brief (8 TB/s); CUDA's device query (148 units, 1,965 MHz, 126 MiB of
-// L2). It has no wgmma; its rate of mma.sync is not published: that of an H100.
+// L2). It lacks wgmma. The rate of mma.sync is not published; an H100's stands in.
 inline constexpr GpuMachine b200 = [] {
   GpuMachine card = h100;
   card.name = "b200";

@@ -14,7 +14,7 @@ namespace onnxc {
 // package nvidia-cuda-nvcc beside an installed onnxc or in the active virtual environment. EnvironmentError if the
 // variable names no file.
 std::optional<std::string> find_ptxas(const std::string& named = {});
-// UserError, which says what to install, if there is none.
+// Throws UserError, which says what to install, if it is missing.
 std::string required_ptxas(const std::string& named);
 
 // The command that assembles PTX for a card, and tells on standard error what each kernel takes.

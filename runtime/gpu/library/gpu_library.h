@@ -91,7 +91,7 @@ struct GpuLibrary {
   const char* (*error_text)(int32_t code);
   // The advice about a failure, as the end of its text; "" without one.
   const char* (*advice)(int32_t code);
-  // Appends what to do if the model has no code for the device.
+  // Appends advice on a model without code for the device.
   void (*advise_on_code)(const GpuDescription& device, ErrorText& error);
   // Whether it says that the driver is older than the code, so that older code may do.
   bool (*is_too_new)(int32_t code);

@@ -25,7 +25,7 @@ constexpr Layer layers_by_wgmma[] = {{64, {16, 56, 56}, 48.9, 78.3, 320},
                                      {512, {2, 7, 7}, 15.4, 20.0, 58},
                                      {64, {128, 128, 128}, 1427, 2366, 11850}};
 
-// An H100 that has no wgmma.
+// An H100 without wgmma.
 constexpr GpuMachine h100_by_mma = [] {
   GpuMachine gpu = machine::h100;
   gpu.matrix_unit = machine::MatrixUnit::mma;

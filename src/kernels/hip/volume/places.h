@@ -6,7 +6,7 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-// The point of a thread; false if there is none.
+// Gives a thread its point, and returns whether the launch has it.
 template <class Arguments>
 __device__ inline bool has_point(const Arguments& arguments, uint32_t& point) {
   const int64_t number = block_index() * nest_threads + thread_index();

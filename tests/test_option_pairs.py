@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 VALUES = {
     "onnxc": {
         "--output": "out.so", "--target": "hip", "--gpu-arch": "sm_80", "--gpu-code": "cubin",
-        "--fp32": "bf16x3", "--precision": "float16",
+        "--fp32": "bf16x3", "--precision": "float16", "--weights": "compact",
         "--keep-float32": "a", "--march": "x86-64-v3", "--compiler": "clang++-19", "--glibc": "2.28", "--dim": "N=1",
         "--outputs": "y", "--emit": "ir", "-O": "1", "--skip-pass": "fuse_nests", "--jobs": "1", "--max-memory": "8GB",
         "--max-seconds": "9", "--max-nodes": "9", "--node": "a", "--at": "N=1", "--against": "other.onnx",

@@ -182,6 +182,12 @@ struct Words {
                 "with --precision: nodes that stay float32, as --node names them ('*up*'); may be repeated")
         .with({"--precision=bfloat16", "--precision=float16"})
         .word("PATTERN");
+    table
+        .option("--weights", options.weights,
+                "weights of convolutions on the CPU: fast (default) holds up to six times those of the model if that "
+                "saves time, compact holds them once")
+        .one_of({"fast", "compact"})
+        .word("FORM");
   }
 
   void add_toolchain(OptionTable& table) {

@@ -26,7 +26,8 @@ struct Options {
   std::string precision = "float32";                            // in which type values between nodes are stored
   std::vector<std::string> keep_float32;                        // patterns of the nodes that stay float32
   std::string gpu_code = "ptx";                                 // of NVIDIA's GPUs: ptx or cubin
-  std::string fp32 = "ieee";  // how a GPU makes products of float32: ieee, xf32 or bf16x3
+  std::string fp32 = "ieee";     // how a GPU makes products of float32: ieee, xf32 or bf16x3
+  std::string weights = "fast";  // how the CPU's kernels hold weights: fast or compact
   CompilerRequest compiler;
   Emit emit = Emit::shared_object;
   std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8

@@ -71,7 +71,8 @@ std::vector<machine::GpuMachine> gpus_of(const Options& options) {
 
 std::vector<Target> targets_of(const Options& options, std::span<const CpuMachine> machines) {
   std::vector<Target> targets;
-  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu_target);
+  const auto cpu = [&](const CpuMachine& machine) { return cpu_target(machine, weight_form(options.weights)); };
+  if (options.for_cpu()) std::ranges::transform(machines, std::back_inserter(targets), cpu);
   if (options.for_gpu())
     for (const machine::GpuMachine& gpu : gpus_of(options))
       targets.push_back(hip_target(float32_products(options.fp32), gpu));

@@ -26,6 +26,7 @@ std::string describe(const Options& options, std::span<const CpuMachine> machine
   if (options.gpus != Options().gpus) text += fmt::format(" --gpu-arch {}", fmt::join(options.gpus, ","));
   if (options.gpu_code != Options().gpu_code) text += " --gpu-code " + options.gpu_code;
   if (options.fp32 != "ieee") text += " --fp32 " + options.fp32;
+  if (options.weights != Options().weights) text += " --weights " + options.weights;
   if (options.precision != "float32") text += " --precision " + options.precision;
   for (const std::string& pattern : options.keep_float32) text += " --keep-float32 " + pattern;
   for (const auto& [name, bounds] : options.dims)

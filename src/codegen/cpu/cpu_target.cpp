@@ -67,23 +67,35 @@ bool fits(const Program& program, const KernelCall& call, const Epilogue& epilog
 
 }  // namespace
 
-Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine) {
+Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine, WeightForm weights) {
   Offers offers;
   const bool are_computed = problem.convolution && !problem.convolution->convolution.has_constant_weights;
-  for (const CpuKernelRow& row : cpu_kernel_rows)
-    if (!are_computed || row.takes_computed_weights) row.offer(problem, machine, offers);
+  for (const CpuKernelRow& row : cpu_kernel_rows) {
+    if (are_computed && !row.takes_computed_weights) continue;
+    const size_t first = offers.size();
+    row.offer(problem, machine, offers);
+    if (weights == WeightForm::compact && row.transforms_weights)
+      for (size_t i = first; i < offers.size(); ++i) offers[i].declined = "its weights are transformed, not compact";
+  }
   return offers;
 }
 
-Target cpu_target(const CpuMachine& machine) {
+WeightForm weight_form(std::string_view name) {
+  if (name == "compact") return WeightForm::compact;
+  internal_check(name == "fast", "a form of weights that the command line knows");
+  return WeightForm::fast;
+}
+
+Target cpu_target(const CpuMachine& machine, WeightForm weights) {
   return {.name = "the CPU",
           .machine = machine,
           .block_channels = machine.lanes(),
           .multiplies_integers = true,
           .cost_unit = "vector multiply-adds at the peak rate",
           .costs = layout_costs(machine),
-          .offers = [machine](const Node& node,
-                              const Graph& graph) { return gather_offers(resolve(node, graph), machine); },
+          .offers = [machine, weights](
+                        const Node& node,
+                        const Graph& graph) { return gather_offers(resolve(node, graph), machine, weights); },
           .fits_epilogue = [vectors = machine.vectors](
                                const Program& program, const KernelCall& call, const Epilogue& epilogue,
                                BufferId output) { return fits(program, call, epilogue, output, vectors); },

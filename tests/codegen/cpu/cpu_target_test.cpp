@@ -18,8 +18,8 @@ namespace {
 using testing::ElementsAre;
 
 // The steps of a graph after lowering and fusion, the kernels' by their descriptions.
-std::vector<std::string> steps(const std::string& graph) {
-  const Target target = cpu_target(*find_cpu_machine("x86-64-v3"));
+std::vector<std::string> steps(const std::string& graph, WeightForm weights = WeightForm::fast) {
+  const Target target = cpu_target(*find_cpu_machine("x86-64-v3"), weights);
   Program program = lower_for(*read_shaped_graph(graph), target);
   fuse_nests(program);
   place_stores(program);
@@ -47,6 +47,17 @@ TEST(CpuTarget, AConvolutionTakesWhatFollows) {
   })"),
               ElementsAre("conv_stem 1x3x3 3->16", "Relu", "conv_direct 1x3x3 16->16", "conv_direct 1x3x3 16->16",
                           "conv_direct 1x1x1 16->5", "copy"));
+}
+
+TEST(CpuTarget, CompactWeightsAreNotTransformed) {
+  const char* const deep =
+      "(float[1, 32, 16, 16, 16] x) => (y) <float[32, 32, 3, 3, 3] w> { y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }";
+  EXPECT_THAT(steps(deep), ElementsAre("copy", "conv_winograd F(2,2,2) 3x3x3 32->32", "copy"));
+  EXPECT_THAT(steps(deep, WeightForm::compact), ElementsAre("copy", "conv_direct 3x3x3 32->32", "copy"));
+  const char* const stem =
+      "(float[1, 3, 16, 56, 56] x) => (y) <float[64, 3, 3, 7, 7] w> { y = Conv <pads = [1, 3, 3, 1, 3, 3]> (x, w) }";
+  EXPECT_THAT(steps(stem), ElementsAre(testing::StartsWith("conv_stem_winograd"), "copy"));
+  EXPECT_THAT(steps(stem, WeightForm::compact), ElementsAre("conv_stem 3x7x7 3->64", "copy"));
 }
 
 TEST(CpuTarget, GroupsOfOneChannelAreDepthwise) {

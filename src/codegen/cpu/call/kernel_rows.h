@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/call/byte_convolution.h"
 #include "codegen/cpu/call/convolution_problem.h"
+#include "codegen/cpu/call/weight_form.h"
 #include "passes/lowering/offer.h"
 
 namespace onnxc {
@@ -45,6 +46,8 @@ struct CpuKernelRow {
   // For a convolution: whether its packed weights are the node's in another order, so that a run can pack computed
   // ones.
   bool takes_computed_weights = false;
+  // Whether its packed weights are transformed, and then up to six times as many as the node's.
+  bool transforms_weights = false;
 };
 
 void offer_conv_depthwise(const CpuProblem& problem, const CpuMachine& machine, Offers& offers);
@@ -80,16 +83,16 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"conv_depthwise", offer_conv_depthwise, true},
     {"conv_grouped", offer_conv_grouped, true},
     {"conv_direct", offer_conv_direct, true},
-    {"conv_winograd", offer_conv_winograd},
+    {.name = "conv_winograd", .offer = offer_conv_winograd, .transforms_weights = true},
     {"conv_int8", offer_conv_int8},
-    {"conv_int8_winograd", offer_conv_int8_winograd},
+    {.name = "conv_int8_winograd", .offer = offer_conv_int8_winograd, .transforms_weights = true},
     {"conv_tiles", offer_conv_tiles},
     // NCHW with few channels to NCHWc
     {"conv_stem", offer_conv_stem, true},
-    {"conv_stem_winograd", offer_conv_stem_winograd},
+    {.name = "conv_stem_winograd", .offer = offer_conv_stem_winograd, .transforms_weights = true},
     // NCHW with few channels to NCHW
     {"conv_planar", offer_conv_planar, true},
-    {"conv_planar_winograd", offer_conv_planar_winograd},
+    {.name = "conv_planar_winograd", .offer = offer_conv_planar_winograd, .transforms_weights = true},
     // NCHWc to NCHW with few channels
     {"conv_to_rows", offer_conv_to_rows, true},
     // transposed, NCHWc to NCHWc
@@ -109,7 +112,7 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
     {"fourier", offer_fourier},
 };
 
-// The offers of all kernels for a node.
-Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine);
+// The offers of all kernels for a node. Those that hold its weights in another form than is asked for are declined.
+Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine, WeightForm weights = WeightForm::fast);
 
 }  // namespace onnxc

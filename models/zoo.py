@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, x3d
+from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, video, x3d
 
 Shape = tuple[int, ...]
 
@@ -271,6 +271,52 @@ DYNAMIC = (
     ),
 )
 
+LATENT_DIMS = {
+    0: Dim("N", min=1, max=4),
+    2: Dim("T", min=1, max=64),
+    3: Dim("H", min=2, max=256),
+    4: Dim("W", min=2, max=256),
+}
+
+
+def decoder(name: str, build: Callable[[], nn.Module]) -> ModelRow:
+    """A decoder of latents [N, 5, T, H, W], each dim free."""
+    sizes = ((2, 3, 7, 4), (1, 2, 5, 6), (1, 5, 9, 17))
+    inputs: list[Shape] = [(n, video.LATENT_CHANNELS, t, h, w) for n, t, h, w in sizes]
+    return ModelRow(
+        name,
+        build,
+        (inputs[0],),
+        dynamic_shapes=(LATENT_DIMS,),
+        more_inputs=tuple((shape,) for shape in inputs[1:]),
+    )
+
+
+def streaming(n: int, t: int, h: int, w: int) -> tuple[Shape, ...]:
+    """Latents and the caches of the frames before."""
+    caches = ((n, channels, 2, h, w) for channels in (video.LATENT_CHANNELS, 12, 12))
+    return ((n, video.LATENT_CHANNELS, t, h, w), *caches, (n, 6, 2, 2 * h, 2 * w))
+
+
+CACHE_DIMS = {0: LATENT_DIMS[0], 3: LATENT_DIMS[3], 4: LATENT_DIMS[4]}
+VIDEO = (
+    ModelRow(
+        "video_streaming",
+        video.StreamingDecoder,
+        streaming(2, 3, 7, 4),
+        dynamic_shapes=(
+            LATENT_DIMS,
+            *(CACHE_DIMS for _ in range(3)),
+            {0: LATENT_DIMS[0], 3: 2 * LATENT_DIMS[3], 4: 2 * LATENT_DIMS[4]},
+        ),
+        more_inputs=(streaming(1, 1, 5, 6), streaming(1, 2, 9, 17)),
+    ),
+    decoder("video_shuffling", video.ShufflingDecoder),
+    decoder("video_wavelets", video.WaveletDecoder),
+    decoder("video_interpolating", video.InterpolatingDecoder),
+    decoder("video_blending", video.BlendingDecoder),
+)
+
 
 def in_half(row: ModelRow) -> ModelRow:
     """The same network in float16."""
@@ -291,5 +337,5 @@ HALF = tuple(
 )
 
 ROWS: dict[str, ModelRow] = {
-    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *HALF)
+    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *VIDEO, *HALF)
 }

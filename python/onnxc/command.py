@@ -47,7 +47,7 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
         if isinstance(model, bytes):
             file.write_bytes(content)
         shared_object = Path(folder) / f"{file.stem}.so"
-        execute(file, shared_object, options)
+        execute([file], shared_object, options)
         if name is None or kept is None:
             return library.load(shared_object)
         shared_object = shared_object.replace(kept / f"{name}.so")
@@ -56,11 +56,11 @@ def compile_and_load(model: Path | bytes, options: Sequence[str]) -> ctypes.CDLL
     return library.load(shared_object)
 
 
-def execute(model: Path, output: Path, options: Sequence[str]) -> None:
-    """Compiles a model file. Raises CompileError with the command's message."""
+def execute(models: Sequence[Path], output: Path, options: Sequence[str]) -> None:
+    """Compiles model files to one model.so. Raises CompileError with the command's message."""
     # "./" keeps a file whose name starts with a dash from being read as an option.
-    words = [str(path) if path.is_absolute() else os.path.join(".", path) for path in (model, output)]
-    command = [_find_command(), words[0], "-o", words[1], *options]
+    *files, target = (str(path) if path.is_absolute() else os.path.join(".", path) for path in (*models, output))
+    command = [_find_command(), *files, "-o", target, *options]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:

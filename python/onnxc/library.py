@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxc import abi
-from onnxc.errors import OnnxcError
+from onnxc.errors import ArgumentError, OnnxcError
 
 _process = ctypes.CDLL(None)
 _process.dlclose.argtypes = [ctypes.c_void_p]
@@ -27,7 +27,30 @@ def load(path: Path) -> ctypes.CDLL:
         raise OnnxcError(f"cannot load {path}: {error}") from error
 
 
-def table_of(library: ctypes.CDLL) -> Any:
+def entries_of(api: Any) -> list[Any]:
+    """The table of each entry; of a library of before, which has one, its own."""
+    if api.table_size <= abi.Api.entry.offset:
+        return [api]
+    return [api.entry(i).contents for i in range(api.entry_count)]
+
+
+def names_of(entries: list[Any]) -> list[str]:
+    return [each.entry_name.decode() if each.table_size > abi.Api.entry_name.offset else "model" for each in entries]
+
+
+def table_of(library: ctypes.CDLL, entry: str | None = None) -> Any:
+    """The table of an entry, or of the first."""
+    api = _first_table(library)
+    if entry is None:
+        return api
+    entries = entries_of(api)
+    names = names_of(entries)
+    if entry not in names:
+        raise ArgumentError(f"entry is {entry!r}, and the model has the entries {', '.join(map(repr, names))}")
+    return entries[names.index(entry)]
+
+
+def _first_table(library: ctypes.CDLL) -> Any:
     try:
         get_api = library.onnxc_get_api
     except AttributeError:

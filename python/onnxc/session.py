@@ -42,6 +42,8 @@ class InferenceSession(LikeOnnxruntime):
     threads: how many a run may use; None, 0 and -1 leave it to ONNXC_THREADS, OMP_NUM_THREADS or the machine.
     device: "cpu"; or "gpu" or "gpu:1" (the GPU of that number), for a model compiled with --target gpu or cpu,gpu.
         "cuda" and "hip", as PyTorch and AMD say, are names for "gpu".
+    entry: the graph to run, of a model that was compiled from several; the first if None. Sessions of all entries
+        of one file share its weights.
     hip_graph: the kernels of a run are launched as one graph of HIP or CUDA, captured by the first run with its
         dims; for models of many short kernels.
 
@@ -61,11 +63,14 @@ class InferenceSession(LikeOnnxruntime):
         *,
         threads: int | None = 0,
         device: str = "cpu",
+        entry: str | None = None,
         hip_graph: bool = False,
     ) -> None:
         model = path_or_bytes
         if not isinstance(model, bytes):
             model = arguments.path("path_or_bytes", model)
+        if entry is not None:
+            entry = arguments.text("entry", entry, "the name of a graph, or None")
         device = device_of(providers, checked_device(device), provider_options)
         threads = arguments.count("threads", threads)
         check_graph(device, hip_graph)
@@ -76,26 +81,28 @@ class InferenceSession(LikeOnnxruntime):
         else:
             self._library = command.compile_and_load(model, command.target_options(device))
         self._source = model.absolute() if isinstance(model, Path) else model
-        self._open(threads, device, hip_graph)
+        self._open(threads, device, entry, hip_graph)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._source is None:
             raise TypeError("a session of onnxc.compile without output= has no file that another process could open")
-        return _open_again, (self._source, self._threads, self._device, self._hip_graph)
+        return _open_again, (self._source, self._threads, self._device, self._entry, self._hip_graph)
 
     @classmethod
-    def of_library(cls, loaded: ctypes.CDLL, threads: int, device: str, hip_graph: bool) -> "InferenceSession":
+    def of_library(
+        cls, loaded: ctypes.CDLL, threads: int, device: str, entry: str | None, hip_graph: bool
+    ) -> "InferenceSession":
         """One of a library that is loaded; the arguments are those of a session, checked."""
         session = cls.__new__(cls)
         session._library = loaded
         session._source = None
-        session._open(threads, device, hip_graph)
+        session._open(threads, device, entry, hip_graph)
         return session
 
-    def _open(self, threads: int, device: str, hip_graph: bool) -> None:
+    def _open(self, threads: int, device: str, entry: str | None, hip_graph: bool) -> None:
         kind, index = _device(device)
-        self._threads, self._device, self._hip_graph = threads, device, hip_graph
-        self._api = library.table_of(self._library)
+        self._threads, self._device, self._entry, self._hip_graph = threads, device, entry, hip_graph
+        self._api = library.table_of(self._library, entry)
         self._lock = threading.Lock()
         self._inputs = [_value_info(self._api.input(i)) for i in range(self._api.input_count)]
         self._outputs = [_value_info(self._api.output(i)) for i in range(self._api.output_count)]
@@ -140,6 +147,18 @@ class InferenceSession(LikeOnnxruntime):
         self._check_open()
         content: dict[str, Any] = json.loads(self._api.information)
         return content
+
+    @property
+    def entry(self) -> str:
+        """The name of the graph that runs."""
+        self._check_open()
+        return library.names_of([self._api])[0]
+
+    @property
+    def entries(self) -> list[str]:
+        """The names of all graphs of the file, the first one first."""
+        self._check_open()
+        return library.names_of(library.entries_of(self._api))
 
     def symbol_values(self) -> dict[str, int]:
         """The sizes that the symbolic dims of the inputs had in the last run, by the names that the model has."""
@@ -324,8 +343,10 @@ def _named_size(symbol: str, value: int, rules: Sequence[str]) -> tuple[str, int
     return symbol, value
 
 
-def _open_again(source: Path | bytes, threads: int, device: str, hip_graph: bool) -> InferenceSession:
-    return InferenceSession(source, threads=threads, device=device, hip_graph=hip_graph)
+def _open_again(
+    source: Path | bytes, threads: int, device: str, entry: str | None, hip_graph: bool
+) -> InferenceSession:
+    return InferenceSession(source, threads=threads, device=device, entry=entry, hip_graph=hip_graph)
 
 
 def _device(text: str) -> tuple[int, int]:

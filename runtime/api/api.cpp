@@ -1,4 +1,5 @@
-// The one exported symbol: the table of include/onnxc.h over the model that this library was linked with.
+// The one exported symbol: the tables of include/onnxc.h over the graphs that this library was linked with.
+#include "base/entry.h"
 #include "base/model.h"
 #include "cpu/cpu_program.h"
 #include "gpu/program.h"
@@ -10,46 +11,12 @@ namespace {
 
 Instance* from(onnxc_instance* instance) { return reinterpret_cast<Instance*>(instance); }
 
-const onnxc_value_info* input(int32_t index) {
-  return index >= 0 && index < model.input_count ? &model.inputs[index] : nullptr;
-}
-
-const onnxc_value_info* output(int32_t index) {
-  return index >= 0 && index < model.output_count ? &model.outputs[index] : nullptr;
-}
-
-const char* symbol(int32_t index) {
-  return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
-}
-
-// The steps that the table shows: those of the program that this CPU runs, or of the first if it runs none; of the
-// GPU's in a model for only a GPU. Set before the table is.
-struct ShownSteps {
-  int32_t count;
-  const StepDescription* steps;
-};
-constinit ShownSteps shown = {};
-
-ShownSteps steps_to_show() {
+ShownSteps steps_to_show(const ModelDescription& model) {
   if (model.cpu_program_count == 0) return {model.device_programs[0]->step_count, model.device_programs[0]->steps};
   ErrorText error;
-  const CpuProgram* const chosen = choose_cpu_program(error);
+  const CpuProgram* const chosen = choose_cpu_program(model, error);
   const CpuProgram& program = chosen != nullptr ? *chosen : *model.cpu_programs[0];
   return {program.step_count, program.steps};
-}
-
-StepDescription find_step(int32_t step) {
-  return step >= 0 && step < shown.count ? shown.steps[step] : StepDescription{};
-}
-
-const char* step_name(int32_t step) { return find_step(step).name; }
-const char* step_nodes(int32_t step) { return find_step(step).nodes; }
-const char* step_operators(int32_t step) { return find_step(step).operators; }
-int32_t step_output_count(int32_t step) { return find_step(step).output_count; }
-
-const onnxc_value_info* step_output(int32_t step, int32_t index) {
-  const StepDescription found = find_step(step);
-  return index >= 0 && index < found.output_count ? &found.outputs[index].tensor : nullptr;
 }
 
 const char* status_text(onnxc_status status) {
@@ -87,18 +54,6 @@ const char* status_text(onnxc_status status) {
     default:
       return "unknown status";
   }
-}
-
-onnxc_status create(const onnxc_options* options, onnxc_instance** instance, char* error, size_t error_size) {
-  ErrorText text;
-  onnxc_status status = ONNXC_INVALID_ARGUMENT;
-  if (instance == nullptr) {
-    text.append("the place for the instance is null");
-  } else {
-    *instance = reinterpret_cast<onnxc_instance*>(Instance::create(options, status, text));
-  }
-  text.copy_to(error, error_size);
-  return status;
 }
 
 void destroy(onnxc_instance* instance) { Instance::destroy(from(instance)); }
@@ -184,39 +139,39 @@ onnxc_status run_volume(onnxc_instance* instance, const onnxc_volume* volume, on
   return instance != nullptr ? VolumeRun::run(*from(instance), volume, result) : ONNXC_INVALID_ARGUMENT;
 }
 
-const char* cpu_march() {
-  ErrorText error;
-  const CpuProgram* const program = choose_cpu_program(error);
-  return program != nullptr ? program->march : nullptr;
-}
-
 const char* instance_architecture(onnxc_instance* instance) {
   return instance != nullptr ? from(instance)->architecture() : nullptr;
 }
 
-onnxc_api make_table() {
-  shown = steps_to_show();
+const onnxc_api* entry(int32_t index) {
+  return index >= 0 && index < shared_object.entry_count ? &shared_object.entries[index].table : nullptr;
+}
+
+onnxc_api table_of(const Entry& shown) {
+  const ModelDescription& model = *shown.model;
+  const EntryFunctions& functions = *shown.functions;
   return {
       .abi_version = ONNXC_ABI_VERSION,
       .table_size = sizeof(onnxc_api),
-      .onnxc_version = model.onnxc_version,
+      .onnxc_version = shared_object.onnxc_version,
       .target = model.target,
       .information = model.information,
-      .weights_bytes = model.cpu_program_count > 0 ? model.weights_size : model.device_programs[0]->weights_size,
+      .weights_bytes =
+          model.cpu_program_count > 0 ? shared_object.weights_size : model.device_programs[0]->weights_size,
       .input_count = model.input_count,
       .output_count = model.output_count,
-      .step_count = shown.count,
+      .step_count = shown.shown.count,
       .symbol_count = model.symbol_count,
-      .input = input,
-      .output = output,
-      .symbol = symbol,
-      .step_name = step_name,
-      .step_nodes = step_nodes,
-      .step_operators = step_operators,
-      .step_output_count = step_output_count,
-      .step_output = step_output,
+      .input = functions.input,
+      .output = functions.output,
+      .symbol = functions.symbol,
+      .step_name = functions.step_name,
+      .step_nodes = functions.step_nodes,
+      .step_operators = functions.step_operators,
+      .step_output_count = functions.step_output_count,
+      .step_output = functions.step_output,
       .status_text = status_text,
-      .create = create,
+      .create = functions.create,
       .destroy = destroy,
       .last_error = last_error,
       .output_dims = output_dims,
@@ -236,24 +191,78 @@ onnxc_api make_table() {
       .captured_graphs = captured_graphs,
       .volume_output_dims = volume_output_dims,
       .run_volume = run_volume,
-      .cpu_march = cpu_march,
+      .cpu_march = functions.cpu_march,
       .instance_step_source = instance_step_source,
       .instance_step_bytes = instance_step_bytes,
       .instance_step_traffic = instance_step_traffic,
       .instance_architecture = instance_architecture,
+      .entry_name = model.name,
+      .entry_count = shared_object.entry_count,
+      .entry = entry,
   };
 }
 
+void fill_tables() {
+  for (int32_t i = 0; i < shared_object.entry_count; ++i) {
+    Entry& each = shared_object.entries[i];
+    each.shown = steps_to_show(*each.model);
+    each.table = table_of(each);
+  }
+}
+
 }  // namespace
+
+const onnxc_value_info* input_of(const ModelDescription& model, int32_t index) {
+  return index >= 0 && index < model.input_count ? &model.inputs[index] : nullptr;
+}
+
+const onnxc_value_info* output_of(const ModelDescription& model, int32_t index) {
+  return index >= 0 && index < model.output_count ? &model.outputs[index] : nullptr;
+}
+
+const char* symbol_of(const ModelDescription& model, int32_t index) {
+  return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
+}
+
+StepDescription step_of(const Entry& entry, int32_t step) {
+  return step >= 0 && step < entry.shown.count ? entry.shown.steps[step] : StepDescription{};
+}
+
+const onnxc_value_info* step_output_of(const Entry& entry, int32_t step, int32_t index) {
+  const StepDescription found = step_of(entry, step);
+  return index >= 0 && index < found.output_count ? &found.outputs[index].tensor : nullptr;
+}
+
+onnxc_status create_of(const ModelDescription& model, const onnxc_options* options, onnxc_instance** instance,
+                       char* error, size_t error_size) {
+  ErrorText text;
+  onnxc_status status = ONNXC_INVALID_ARGUMENT;
+  if (instance == nullptr) {
+    text.append("the place for the instance is null");
+  } else {
+    *instance = reinterpret_cast<onnxc_instance*>(Instance::create(model, options, status, text));
+  }
+  text.copy_to(error, error_size);
+  return status;
+}
+
+const char* cpu_march_of(const ModelDescription& model) {
+  ErrorText error;
+  const CpuProgram* const program = choose_cpu_program(model, error);
+  return program != nullptr ? program->march : nullptr;
+}
+
 }  // namespace onnxc::runtime
 
-// The table is filled by the first caller: to fill it when the library is loaded would take a global constructor.
+// The tables are filled by the first caller: to fill them when the library is loaded would take a global constructor.
 const onnxc_api* onnxc_get_api(uint32_t abi_version) {
-  static constinit onnxc_api table = {};
-  static constinit onnxc::runtime::ForkLock lock;
+  using namespace onnxc::runtime;
+  static constinit ForkLock lock;
+  static constinit bool is_filled = false;
   if (abi_version > ONNXC_ABI_VERSION) return nullptr;
   lock.lock();
-  if (table.abi_version == 0) table = onnxc::runtime::make_table();
+  if (!is_filled) fill_tables();
+  is_filled = true;
   lock.unlock();
-  return &table;
+  return &shared_object.entries[0].table;
 }

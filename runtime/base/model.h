@@ -116,9 +116,11 @@ struct CpuProgram {
 
 struct DeviceProgram;
 struct DeviceBackend;
+struct EntryFunctions;  // base/entry.h
 
+// One of the graphs that a model.so was compiled from.
 struct ModelDescription {
-  const char* onnxc_version;
+  const char* name;                 // of the entry
   const char* target;               // "cpu x86-64-v4"
   const char* const* cpu_features;  // that all of it needs, as CpuProgram has them
   const char* information;          // JSON for --info: model hash, options, legal-size rules
@@ -144,8 +146,6 @@ struct ModelDescription {
   // An instance runs the last that its CPU can run. None: only a GPU runs the model.
   const CpuProgram* const* cpu_programs = nullptr;
   int32_t cpu_program_count = 0;
-  const unsigned char* weights;  // of all of them; 64-byte aligned
-  int64_t weights_size;
   // The strings of its constants, in the order of their handles; none in a model without tensors of strings. Among the
   // weights, at these offsets: the bytes of all of them, and as int64 the end of each among these.
   int64_t string_count = 0, string_bytes = 0, string_ends = 0;
@@ -155,11 +155,35 @@ struct ModelDescription {
   const DeviceBackend* device_backend = nullptr;
 };
 
+// The steps that a table shows: those of the program that this CPU runs, or of the first if it runs none; of the GPU's
+// in a model for only a GPU.
+struct ShownSteps {
+  int32_t count;
+  const StepDescription* steps;
+};
+
+// A graph in the C ABI (include/onnxc.h), with its table, which the first caller fills.
+struct Entry {
+  const ModelDescription* model;
+  const EntryFunctions* functions;
+  ShownSteps shown;
+  onnxc_api table;
+};
+
+// All of a model.so. Its entries share the weights.
+struct SharedObject {
+  const char* onnxc_version;
+  const unsigned char* weights;  // of the CPU programs of all entries; 64-byte aligned
+  int64_t weights_size;
+  Entry* entries;
+  int32_t entry_count;
+};
+
 // Defined by generated code.
-extern const ModelDescription model;
+extern const SharedObject shared_object;
 
 // The advice for a machine without a GPU.
-inline const char* on_the_cpu() {
+inline const char* on_the_cpu(const ModelDescription& model) {
   return model.cpu_program_count > 0 ? "the model also runs on the CPU"
                                      : "compile it with --target cpu,gpu to run it on the CPU as well";
 }

@@ -8,6 +8,6 @@ namespace onnxc::runtime {
 
 // Finds the last program whose features this CPU has, or the one that the environment variable ONNXC_MARCH names. A
 // model for only GPUs gives an empty program. Null if no program fits, with the reason in `error`.
-const CpuProgram* choose_cpu_program(ErrorText& error);
+const CpuProgram* choose_cpu_program(const ModelDescription& model, ErrorText& error);
 
 }  // namespace onnxc::runtime

@@ -29,6 +29,7 @@ struct DeviceRun {
 };
 
 struct DeviceOptions {
+  const ModelDescription& model;
   int32_t device_index;
   bool poison;
   bool captures_graphs;

@@ -19,7 +19,8 @@ bool has_device(const GpuLibrary& gpu, int index, ErrorText& error) {
   return index >= 0 && index < count;
 }
 
-bool has_code(const GpuLibrary& gpu, int index, GpuDescription& description, ErrorText& error) {
+bool has_code(const ModelDescription& model, const GpuLibrary& gpu, int index, GpuDescription& description,
+              ErrorText& error) {
   if (!succeeded(gpu, gpu.describe({.index = index}, description), "", error)) return false;
   if (choose_program(model.device_programs, model.device_program_count, gpu.vendor, description, nullptr) != nullptr)
     return true;
@@ -30,7 +31,7 @@ bool has_code(const GpuLibrary& gpu, int index, GpuDescription& description, Err
 
 }  // namespace
 
-bool choose_device(int index, ChosenDevice& chosen, ErrorText& error) {
+bool choose_device(const ModelDescription& model, int index, ChosenDevice& chosen, ErrorText& error) {
   bool is_tried[gpu_vendor_count] = {};
   for (int32_t i = 0; i < model.device_program_count; ++i) {
     const GpuVendor vendor = vendor_of(*model.device_programs[i]);
@@ -40,11 +41,11 @@ bool choose_device(int index, ChosenDevice& chosen, ErrorText& error) {
     if (*error.text() != '\0') error.append("; ");
     chosen.gpu = gpu_library(vendor, error);
     if (chosen.gpu == nullptr || !has_device(*chosen.gpu, index, error)) continue;
-    if (!has_code(*chosen.gpu, index, chosen.description, error)) continue;
+    if (!has_code(model, *chosen.gpu, index, chosen.description, error)) continue;
     error.clear();
     return true;
   }
-  error.append("; %s", on_the_cpu());
+  error.append("; %s", on_the_cpu(model));
   return false;
 }
 

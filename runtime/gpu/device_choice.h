@@ -13,6 +13,6 @@ struct ChosenDevice {
 
 // Asks the vendors in the order of the model's programs: the first whose GPU of this number runs one of them is taken.
 // Returns false, and the reasons of all in `error`, if no GPU does.
-bool choose_device(int index, ChosenDevice& chosen, ErrorText& error);
+bool choose_device(const ModelDescription& model, int index, ChosenDevice& chosen, ErrorText& error);
 
 }  // namespace onnxc::runtime

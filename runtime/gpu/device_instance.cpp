@@ -26,7 +26,7 @@ bool host_decides(const DeviceProgram& program) {
 }  // namespace
 
 DeviceInstance* DeviceInstance::create(const DeviceOptions& options, onnxc_status& status, ErrorText& error) {
-  DeviceModule* const module = DeviceModule::acquire(options.device_index, status, error);
+  DeviceModule* const module = DeviceModule::acquire(options.model, options.device_index, status, error);
   if (module == nullptr) return nullptr;
   void* memory = malloc(sizeof(DeviceInstance));
   if (memory == nullptr) {

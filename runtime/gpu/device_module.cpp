@@ -18,16 +18,19 @@ constinit DeviceModule* modules = nullptr;
 
 }  // namespace
 
-DeviceModule* DeviceModule::acquire(int device, onnxc_status& status, ErrorText& error) {
+DeviceModule* DeviceModule::acquire(const ModelDescription& model, int device, onnxc_status& status, ErrorText& error) {
   status = ONNXC_UNSUPPORTED_DEVICE;
   ChosenDevice chosen;
-  if (!choose_device(device, chosen, error)) return nullptr;
+  if (!choose_device(model, device, chosen, error)) return nullptr;
   modules_lock.lock();
   DeviceModule* module = modules;
-  while (module != nullptr && (module->device_.index != device || module->gpu_ != chosen.gpu)) module = module->next_;
+  const auto is_other = [&](const DeviceModule& each) {
+    return &each.model_ != &model || each.device_.index != device || each.gpu_ != chosen.gpu;
+  };
+  while (module != nullptr && is_other(*module)) module = module->next_;
   if (module == nullptr) {
     if (void* memory = malloc(sizeof(DeviceModule))) {
-      module = new (memory) DeviceModule;
+      module = new (memory) DeviceModule(model);
       module->gpu_ = chosen.gpu;
       module->device_.index = device;
       module->next_ = modules;
@@ -75,7 +78,7 @@ onnxc_status DeviceModule::load_program(const GpuDescription& description, Error
   GpuResult result;
   do {
     const DeviceProgram* const chosen =
-        choose_program(model.device_programs, model.device_program_count, gpu_->vendor, description, program_);
+        choose_program(model_.device_programs, model_.device_program_count, gpu_->vendor, description, program_);
     if (chosen == nullptr) break;
     code_.unload(*gpu_);
     program_ = chosen;

@@ -12,9 +12,10 @@ class DeviceModule {
  public:
   // Null and a status if no vendor's device of this number runs a program of the model (device_choice.h), or it is out
   // of memory.
-  static DeviceModule* acquire(int device, onnxc_status& status, ErrorText& error);
+  static DeviceModule* acquire(const ModelDescription& model, int device, onnxc_status& status, ErrorText& error);
   static void release(DeviceModule* module);
 
+  const ModelDescription& model() const { return model_; }
   const GpuLibrary& gpu() const { return *gpu_; }
   const GpuDevice& device() const { return device_; }
   const DeviceProgram& program() const { return *program_; }
@@ -24,12 +25,14 @@ class DeviceModule {
   GpuEvent weights_arrival() const { return arrival_; }
 
  private:
+  explicit DeviceModule(const ModelDescription& model) : model_(model) {}
   onnxc_status load(const GpuDescription& description, ErrorText& error);
   onnxc_status upload_weights(ErrorText& error);
   onnxc_status load_program(const GpuDescription& description, ErrorText& error);
   void unload();
   void give_back();
 
+  const ModelDescription& model_;
   const GpuLibrary* gpu_ = nullptr;
   GpuDevice device_;
   bool is_open_ = false;

@@ -9,7 +9,7 @@ namespace onnxc::runtime {
 namespace {
 
 // "input 0 'x': ", before what is wrong with it.
-void name_value(const BufferDescription& buffer, ErrorText& error) {
+void name_value(const ModelDescription& model, const BufferDescription& buffer, ErrorText& error) {
   const bool is_input = buffer.kind == BufferKind::input;
   error.append("%s %d ", is_input ? "input" : "output", buffer.index);
   error.append_name((is_input ? model.inputs : model.outputs)[buffer.index].name);
@@ -190,7 +190,7 @@ onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs:
   result = gpu.end_capture(own_stream_, &graph);  // also after a launch that failed
   if (status == ONNXC_OK && !succeeded(gpu, result, "", error)) status = status_of(result);
   if (status == ONNXC_OK) {
-    const LaunchKey key{buffers_.data(), buffers_.size(), symbols_, model.symbol_count};
+    const LaunchKey key{buffers_.data(), buffers_.size(), symbols_, module_->model().symbol_count};
     status = graphs_.add(gpu, key, launch_count_ > 0 ? graph : nullptr, captured, error);
   }
   if (graph != nullptr) ignore(gpu.destroy_graph(graph));
@@ -200,7 +200,7 @@ onnxc_status DeviceInstance::capture(const DeviceRun& run, const CapturedGraphs:
 // The launches of this run in one call, captured first if they have other arguments than before.
 onnxc_status DeviceInstance::replay(const DeviceRun& run, ErrorText& error) {
   const CapturedGraphs::Entry* captured =
-      graphs_.find({buffers_.data(), buffers_.size(), symbols_, model.symbol_count});
+      graphs_.find({buffers_.data(), buffers_.size(), symbols_, module_->model().symbol_count});
   if (captured == nullptr) {
     const onnxc_status status = capture(run, captured, error);
     if (status != ONNXC_OK) return status;
@@ -246,7 +246,7 @@ onnxc_status DeviceInstance::check_places(const DeviceRun& run, ErrorText& error
     const int device = module_->device().index;
     if (place.kind == GpuPlace::Kind::reached || (place.kind == GpuPlace::Kind::device && place.device == device))
       continue;
-    name_value(buffer, error);
+    name_value(module_->model(), buffer, error);
     if (place.kind == GpuPlace::Kind::device)
       error.append("its memory is of GPU %d, and this instance runs on GPU %d: copy it there", place.device, device);
     else
@@ -266,7 +266,7 @@ onnxc_status DeviceInstance::check_capture(const DeviceRun& run, ErrorText& erro
   for (int32_t i = 0; i < program_.buffer_count; ++i) {
     const BufferDescription& buffer = program_.buffers[i];
     if (!CallersValue(run, buffer).is_on_host) continue;
-    name_value(buffer, error);
+    name_value(module_->model(), buffer, error);
     return refuse_capture(error, "this is host memory, for whose copy a run waits: give it memory of the GPU");
   }
   return ONNXC_OK;

@@ -24,9 +24,10 @@ int64_t total_rank(const TensorDescription* values, int32_t count) {
 
 }  // namespace
 
-Instance* Instance::create(const onnxc_options* options, onnxc_status& status, ErrorText& error) {
+Instance* Instance::create(const ModelDescription& model, const onnxc_options* options, onnxc_status& status,
+                           ErrorText& error) {
   int saved_errno = errno;
-  const CpuProgram* const program = choose_cpu_program(error);
+  const CpuProgram* const program = choose_cpu_program(model, error);
   if (program == nullptr) {
     status = ONNXC_UNSUPPORTED_CPU;
     return nullptr;
@@ -38,7 +39,7 @@ Instance* Instance::create(const onnxc_options* options, onnxc_status& status, E
     status = ONNXC_OUT_OF_MEMORY;
     return nullptr;
   }
-  Instance* instance = new (memory) Instance(*program);
+  Instance* instance = new (memory) Instance(model, *program);
   status = instance->set_up(options, error);
   errno = saved_errno;
   if (status == ONNXC_OK) return instance;
@@ -61,7 +62,7 @@ Instance::~Instance() {
 
 onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   onnxc_options options;
-  onnxc_status status = read_options(given, options, error);
+  onnxc_status status = read_options(model, given, options, error);
   if (status != ONNXC_OK) return status;
 
   threads_ = options.threads > 0 ? options.threads : default_thread_count();
@@ -77,7 +78,7 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
   }
 
   if (options.device == ONNXC_GPU) {
-    const DeviceOptions device_options{options.device_index, poison_, (options.flags & ONNXC_GPU_GRAPH) != 0};
+    const DeviceOptions device_options{model, options.device_index, poison_, (options.flags & ONNXC_GPU_GRAPH) != 0};
     device_ = model.device_backend->create(device_options, status, error);
     if (device_ == nullptr) return status;
     device_program_ = &model.device_backend->program(device_);
@@ -90,14 +91,15 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
       !previous_symbols_.allocate(model.symbol_count) || !plan_.allocate(temporaries) ||
       !plan_workspace_.allocate(2 * temporaries) || !offsets_.allocate(program_.buffer_count) ||
       !levels_.allocate(model.level_count) || !make_arenas() || !buffers_.allocate(program_.buffer_count) ||
-      !input_data_.allocate(model.input_count) || !output_data_.allocate(model.output_count) || !strings_.set_up()) {
+      !input_data_.allocate(model.input_count) || !output_data_.allocate(model.output_count) ||
+      !strings_.set_up(model)) {
     error.append("no memory for an instance");
     return ONNXC_OUT_OF_MEMORY;
   }
 
   for (int32_t i = 0; i < program_.buffer_count; ++i)
     if (program_.buffers[i].kind == BufferKind::constant)
-      buffers_[i] = const_cast<unsigned char*>(model.weights) + program_.buffers[i].offset;
+      buffers_[i] = const_cast<unsigned char*>(shared_object.weights) + program_.buffers[i].offset;
   if (model.random_symbols >= 0) random_seed_.set_up();
   frame_.buffers = buffers_.data();
   frame_.symbols = symbols_.data();

@@ -25,7 +25,8 @@ class DeviceInstance;
 class Instance {
  public:
   // Null and a status when it cannot be made.
-  static Instance* create(const onnxc_options* options, onnxc_status& status, ErrorText& error);
+  static Instance* create(const ModelDescription& model, const onnxc_options* options, onnxc_status& status,
+                          ErrorText& error);
   static void destroy(Instance* instance);
 
   onnxc_status output_dims(const int64_t* const* input_dims, int64_t* const* output_dims);
@@ -58,6 +59,8 @@ class Instance {
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
 
+  const ModelDescription& model;
+
  private:
   static constexpr const char* nothing_bound =
       "no sizes are known, since nothing has run yet or the last inputs were refused: run first";
@@ -77,7 +80,7 @@ class Instance {
     int64_t least_bytes;  // that any plan would need
   };
 
-  explicit Instance(const CpuProgram& program) : program_(program) {}
+  Instance(const ModelDescription& a_model, const CpuProgram& program) : model(a_model), program_(program) {}
   ~Instance();
   onnxc_status set_up(const onnxc_options* options, ErrorText& error);
   bool make_arenas();

@@ -18,7 +18,7 @@ int64_t string_count(const TensorDescription& info, const int64_t* dims) {
   return tensor_bytes(ONNXC_STRING, info.rank, dims) / static_cast<int64_t>(sizeof(onnxc_string));
 }
 
-bool has_value_on_gpu(const onnxc_value* inputs, const onnxc_value* outputs) {
+bool has_value_on_gpu(const ModelDescription& model, const onnxc_value* inputs, const onnxc_value* outputs) {
   for (int32_t i = 0; i < model.input_count; ++i)
     if (inputs[i].device != ONNXC_CPU) return true;
   for (int32_t i = 0; i < model.output_count; ++i)
@@ -306,8 +306,8 @@ onnxc_status Instance::run_on_device(const Values& values) {
   run.outputs = values.outputs;
   run.output_data = output_data_.data();
   run.stream = options.stream;
-  run.has_own_stream = options.stream == nullptr &&
-                       ((options.flags & ONNXC_OWN_STREAM) != 0 || !has_value_on_gpu(values.inputs, values.outputs));
+  run.has_own_stream = options.stream == nullptr && ((options.flags & ONNXC_OWN_STREAM) != 0 ||
+                                                     !has_value_on_gpu(model, values.inputs, values.outputs));
   run.waits = options.stream == nullptr && (options.flags & ONNXC_ENQUEUE) == 0;
   run.context = &context;
   if (options.hook != nullptr)

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "base/model.h"
 #include "base/random_seed.h"
 #include "threads/thread_count.h"
 
@@ -24,7 +23,7 @@ onnxc_status copy_struct(const void* given, void* known, size_t known_size, cons
   memcpy(known, given, std::min<size_t>(size, known_size));
   for (size_t i = known_size; i < size; ++i) {
     if (static_cast<const char*>(given)[i] == 0) continue;
-    error.append("%s sets a field that this model's onnxc (%s) does not know", name, model.onnxc_version);
+    error.append("%s sets a field that this model's onnxc (%s) does not know", name, shared_object.onnxc_version);
     return ONNXC_INVALID_ARGUMENT;
   }
   return ONNXC_OK;
@@ -52,7 +51,8 @@ onnxc_status check_environment(ErrorText& error) {
 
 }  // namespace
 
-onnxc_status read_options(const onnxc_options* given, onnxc_options& options, ErrorText& error) {
+onnxc_status read_options(const ModelDescription& model, const onnxc_options* given, onnxc_options& options,
+                          ErrorText& error) {
   onnxc_status status = copy_struct(given, &options, sizeof options, "onnxc_options", error);
   constexpr uint32_t known_flags = ONNXC_SHARED_POOL | ONNXC_POISON | ONNXC_GPU_GRAPH;
   if (status == ONNXC_OK) status = check_flags(options.flags, known_flags, "onnxc_options", error);

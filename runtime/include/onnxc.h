@@ -18,6 +18,13 @@
  *
  *     api->destroy(instance);
  *
+ * `onnxc first.onnx later.onnx -o video.so` makes one library of several graphs, which share their weights. Each is an
+ * entry with a table of its own, in place of `api` above:
+ *
+ *     const onnxc_api* later = NULL;
+ *     for (int32_t i = 0; i < api->entry_count; ++i)
+ *       if (strcmp(api->entry(i)->entry_name, "later") == 0) later = api->entry(i);
+ *
  * Threads: the table and what it says of the model may be read from any thread. An instance runs one thing at a time:
  * a call on an instance that is busy returns ONNXC_BUSY and touches nothing. Many instances, of one model or of
  * several, run at once on as many threads as one likes; their weights are shared.
@@ -258,7 +265,7 @@ typedef struct onnxc_api {
   const char* onnxc_version; /* "0.1.0" */
   const char* target; /* "cpu x86-64-v4", "cpu x86-64-v3, cpu x86-64-v4", "hip gfx942, cpu x86-64-v4", "cuda sm_80" */
   const char* information; /* JSON: hash of the ONNX file, compile options, rules for the inputs' dims */
-  int64_t weights_bytes;
+  int64_t weights_bytes;   /* of all entries */
   int32_t input_count;
   int32_t output_count;
   int32_t step_count;
@@ -354,6 +361,14 @@ typedef struct onnxc_api {
 
   /* The architecture in `target` whose code the instance runs: "x86-64-v4", "gfx942" or "sm_90a". */
   const char* (*instance_architecture)(onnxc_instance* instance);
+
+  /* A library that was compiled from several graphs has an entry for each, in the order in which onnxc was given them.
+   * An entry has a table of its own, and the instances that its `create` makes run its graph; functions that take an
+   * instance are the same in all tables. onnxc_get_api returns the table of the first entry. The library holds
+   * weights that are equal once, and `weights_bytes` counts those of all entries. */
+  const char* entry_name; /* of this table's entry: its ONNX file's without folder and ending; "model" of one graph */
+  int32_t entry_count;    /* at least 1 */
+  const struct onnxc_api* (*entry)(int32_t index); /* null when out of range */
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

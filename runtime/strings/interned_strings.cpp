@@ -55,17 +55,18 @@ InternedStrings::~InternedStrings() {
   }
 }
 
-bool InternedStrings::set_up() {
-  if (model.string_count == 0) return true;
+bool InternedStrings::set_up(const ModelDescription& model) {
+  models_count_ = model.string_count;
+  if (models_count_ == 0) return true;
   // If the kernel has no random bytes to give, addresses are the next best that a caller does not choose.
   if (syscall(SYS_getrandom, key_, sizeof key_, 0) != static_cast<long>(sizeof key_)) {
     key_[0] = reinterpret_cast<uintptr_t>(this);
     key_[1] = reinterpret_cast<uintptr_t>(&key_);
   }
-  const auto* ends = reinterpret_cast<const int64_t*>(model.weights + model.string_ends);
-  const auto* bytes = reinterpret_cast<const char*>(model.weights + model.string_bytes);
+  const auto* ends = reinterpret_cast<const int64_t*>(shared_object.weights + model.string_ends);
+  const auto* bytes = reinterpret_cast<const char*>(shared_object.weights + model.string_bytes);
   int64_t begin = 0;
-  for (int64_t i = 0; i < model.string_count; ++i) {
+  for (int64_t i = 0; i < models_count_; ++i) {
     if (intern({bytes + begin, ends[i] - begin}) != i) return false;
     begin = ends[i];
   }
@@ -74,7 +75,7 @@ bool InternedStrings::set_up() {
 
 void InternedStrings::begin_run() {
   // Those of the model are in the slots that they would have without the others, as they came first.
-  while (count_ > model.string_count) slots_[texts_[--count_].slot] = 0;
+  while (count_ > models_count_) slots_[texts_[--count_].slot] = 0;
   current_ = blocks_;
   used_ = 0;
   last_part = {};
@@ -120,7 +121,7 @@ void InternedStrings::fill_slots() {
 
 // Room for one more: twice the entries, and two to four slots for each.
 bool InternedStrings::grow() {
-  const int64_t capacity = std::max<int64_t>(texts_.size() * 2, std::max<int64_t>(model.string_count, 64));
+  const int64_t capacity = std::max<int64_t>(texts_.size() * 2, std::max<int64_t>(models_count_, 64));
   if (capacity > most_strings) return false;
   int64_t slot_count = 1;
   while (slot_count < 2 * capacity) slot_count *= 2;

@@ -33,7 +33,7 @@ class InternedStrings {
   ~InternedStrings();
 
   // With the strings of the model, if it has tensors of strings; false when memory is short.
-  [[nodiscard]] bool set_up();
+  [[nodiscard]] bool set_up(const ModelDescription& model);
   // Forgets all but those.
   void begin_run();
 
@@ -83,6 +83,7 @@ class InternedStrings {
   std::atomic<onnxc_status> failure_ = ONNXC_OK;
   std::atomic<const char*> failure_text_ = nullptr;
 
+  int64_t models_count_ = 0;  // of the model's own
   uint64_t key_[2] = {};
   Array<Entry> texts_;    // by handle; the first count_ are in use
   Array<int32_t> slots_;  // a power of two: 1 + the handle, or 0

@@ -7,8 +7,6 @@
 namespace onnxc::runtime {
 namespace {
 
-const DeviceBackend& backend() { return *model.device_backend; }
-
 Finished finished(int32_t what) {
   switch (what) {
     case ONNXC_VOLUME_SOFTMAX:

@@ -21,10 +21,10 @@ double now() {
 
 }  // namespace
 
-VolumeRun::VolumeRun(Instance& instance) : instance_(instance), error_(instance.error_) {}
+VolumeRun::VolumeRun(Instance& instance) : instance_(instance), model(instance.model), error_(instance.error_) {}
 
 VolumeRun::~VolumeRun() {
-  if (is_on_gpu()) model.device_backend->destroy_volume(on_gpu_);
+  if (is_on_gpu()) backend().destroy_volume(on_gpu_);
 }
 
 onnxc_status VolumeRun::output_dims(Instance& instance, const onnxc_volume* volume, int64_t* const* dims) {
@@ -196,7 +196,7 @@ onnxc_status VolumeRun::tell_oldest() {
   const ModelRun& run = runs_[number];
   if (is_on_gpu()) {
     const double before = now();
-    onnxc_status status = model.device_backend->wait_for_run(on_gpu_, number, error_);
+    onnxc_status status = backend().wait_for_run(on_gpu_, number, error_);
     network_seconds_ += now() - before;
     while (taken_pieces_ < run.pieces && status == ONNXC_OK) status = take_piece();  // which are there by now
     if (status != ONNXC_OK) return status;

@@ -86,6 +86,7 @@ class VolumeRun {
   onnxc_status finish_on_cpu(Blend& blend, const Box& part, bool ends_slices);
 
   bool is_on_gpu() const { return on_gpu_ != nullptr; }
+  const DeviceBackend& backend() const { return *model.device_backend; }
   onnxc_status make_room_on_gpu(const Array<WindowBuffer>& buffers);
   onnxc_status begin_slab_on_gpu(int64_t slab);
   int64_t end_of_slab(int64_t slab) const;
@@ -101,6 +102,7 @@ class VolumeRun {
   bool is_written(int32_t output) const { return volume_.outputs[output].what != ONNXC_VOLUME_NOTHING; }
 
   Instance& instance_;
+  const ModelDescription& model;
   ErrorText& error_;
   onnxc_volume volume_ = {};
   VolumeGeometry geometry_;

@@ -119,12 +119,12 @@ constexpr const char* on_standard_output = "-";  // a report whose file is left 
 struct Words {
   CommandLine& command;
   Options& options = command.options;
-  std::vector<std::string> dims = {}, sizes = {};
+  std::vector<std::string> models = {}, dims = {}, sizes = {};
   std::string emit = "so";
   bool insists_on_sandbox = false, leaves_out_sandbox = false;
 
   void add_to(OptionTable& table) {
-    table.option("MODEL", options.model, "the ONNX file").word(" ");
+    table.option("MODEL", models, "the ONNX file; of several, each becomes an entry of the model.so").word("...");
     table.option("-o,--output", options.output, "the file to write").word("FILE");
     add_targets(table);
     add_toolchain(table);
@@ -317,7 +317,9 @@ struct Words {
     options.emit = emits.at(emit);
     if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;
-    if (options.model.empty()) throw UsageError("MODEL is required");
+    if (models.empty()) throw UsageError("MODEL is required");
+    options.model = models.front();
+    options.more_models.assign(models.begin() + 1, models.end());
     if (options.dump_shapes == on_standard_output) options.dump_shapes = "";
     if (options.report == on_standard_output) options.report = "";
     for (std::string& gpu : options.gpus)

@@ -135,6 +135,7 @@ SandboxRules rules_of(Options& options) {
   if (options.for_gpu()) add_ptxas(rules, options.compiler);
   // The model may be a link to a file of another folder, as in a cache of models.
   add(rules.readable, {folder_of(options.model), options.model});
+  for (const fs::path& model : options.more_models) add(rules.readable, {folder_of(model), model});
   if (!options.against.empty()) add(rules.readable, {folder_of(options.against), options.against});
   const std::string_view temporary = environment("TMPDIR");
   add(rules.writable, {temporary.empty() ? fs::path("/tmp") : fs::path(temporary), "/dev/null"});

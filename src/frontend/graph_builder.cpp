@@ -67,7 +67,7 @@ void GraphBuilder::add_inputs() {
     graph_->inputs.push_back(value);
     main_.values[input.name()] = value;
   }
-  symbols_.check_bounds_used();
+  if (!options_.keep_unused_dims) symbols_.check_bounds_used();
 }
 
 std::vector<std::string> GraphBuilder::choose_outputs() const {

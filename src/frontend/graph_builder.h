@@ -30,6 +30,7 @@ class GraphBuilder {
   std::unique_ptr<Graph> build();
   const UnsupportedNodes& unsupported() const { return unsupported_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
+  std::vector<std::string> unused_dims() const { return symbols_.unused_bounds(); }
 
  private:
   // The meaning of names in a list of nodes: the model's graph, the body of a function or a branch of an If.

@@ -39,6 +39,7 @@ ImportedModel import_parts(const std::filesystem::path& path, const ImportOption
   GraphBuilder builder(file.model, path.parent_path(), options);
   result.graph = builder.build();
   result.warnings.insert(result.warnings.end(), builder.warnings().begin(), builder.warnings().end());
+  result.unused_dims = builder.unused_dims();
   if (!builder.unsupported().empty()) result.facts.unsupported = builder.unsupported().report();
   return result;
 }

@@ -25,6 +25,8 @@ struct ImportOptions {
   std::optional<std::string_view> model_bytes = {};
   // Bounds of symbols of the inputs' shapes, by name; a single value makes the symbol a number.
   std::map<std::string, Bounds> dims = {};
+  // Tells of bounds that no input has (ImportedModel::unused_dims) instead of throwing: another model may have them.
+  bool keep_unused_dims = false;
   // The outputs to keep, in this order; empty for all.
   std::vector<std::string> outputs = {};
   // External data with several hard links (support/safe_file.h).
@@ -48,6 +50,7 @@ struct ImportedModel {
   ModelFacts facts;
   // Whatever of them was needed.
   std::vector<std::filesystem::path> external_files;
+  std::vector<std::string> unused_dims;  // with keep_unused_dims: of ImportOptions::dims
   // Violations of ONNX's text whose meaning is clear and that onnxruntime accepts too.
   std::vector<std::string> warnings;
 };

@@ -92,9 +92,15 @@ Expr SymbolTable::unnamed(std::string name) {
   return named(name);
 }
 
+std::vector<std::string> SymbolTable::unused_bounds() const {
+  std::vector<std::string> unused;
+  for (const auto& [name, bounds] : bounds_)
+    if (!symbols_.contains(name)) unused.push_back(name);
+  return unused;
+}
+
 void SymbolTable::check_bounds_used() const {
-  for (const auto& [name, bounds] : bounds_) {
-    if (symbols_.contains(name)) continue;
+  for (const std::string& name : unused_bounds()) {
     std::vector<std::string> known;
     for (const auto& [symbol, value] : symbols_) known.push_back(printable(symbol));
     throw UsageError(fmt::format("--dim {}: the inputs have no dim of this name; they have: {}", printable(name),

@@ -26,7 +26,9 @@ class SymbolTable {
   Expr named(const std::string& name);
   // A new symbol with a name like this that nothing else has.
   Expr unnamed(std::string name);
-  // UsageError if the user bounds a symbol that no input has.
+  // The names that the user bounds and no input has.
+  std::vector<std::string> unused_bounds() const;
+  // UsageError if there is one.
   void check_bounds_used() const;
 
  private:

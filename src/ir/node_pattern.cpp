@@ -19,10 +19,13 @@ bool fits_any(const std::vector<std::string>& patterns, const Origin& origin) {
   return std::ranges::any_of(patterns, [&](const std::string& pattern) { return fits_node(pattern, origin); });
 }
 
-void check_patterns(std::string_view option, const std::vector<std::string>& patterns, const Graph& graph) {
+void check_patterns(std::string_view option, const std::vector<std::string>& patterns,
+                    const std::vector<const Graph*>& graphs) {
   for (const std::string& pattern : patterns) {
-    if (std::ranges::any_of(graph.nodes(), [&](const auto& node) { return fits_node(pattern, node->origin); }))
-      continue;
+    const auto has_node = [&](const Graph* graph) {
+      return std::ranges::any_of(graph->nodes(), [&](const auto& node) { return fits_node(pattern, node->origin); });
+    };
+    if (std::ranges::any_of(graphs, has_node)) continue;
     throw UsageError(fmt::format(
         "{} {}: no node has such a name, operator, module or source line; '*' stands for any text, as in '*up*'",
         option, quote(pattern)));

@@ -13,7 +13,8 @@ namespace onnxc {
 bool fits_node(const std::string& pattern, const Origin& origin);
 bool fits_any(const std::vector<std::string>& patterns, const Origin& origin);
 
-// Throws UsageError, naming the option, for a pattern that fits no node.
-void check_patterns(std::string_view option, const std::vector<std::string>& patterns, const Graph& graph);
+// Throws UsageError, naming the option, for a pattern that fits no node of any graph.
+void check_patterns(std::string_view option, const std::vector<std::string>& patterns,
+                    const std::vector<const Graph*>& graphs);
 
 }  // namespace onnxc

@@ -3,6 +3,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "codegen/model/emit.h"
 #include "frontend/import.h"
 #include "ir/node_pattern.h"
+#include "pipeline/graph_files.h"
 #include "pipeline/output_files.h"
 #include "pipeline/pass_runner.h"
 #include "pipeline/programs.h"
@@ -60,6 +64,7 @@ ImportedModel import_file(const CompileRequest& request, const std::filesystem::
   import_options.limits = options.limits;
   import_options.dims = options.dims;
   import_options.outputs = options.outputs;
+  import_options.keep_unused_dims = !options.more_models.empty();
   // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
   import_options.keep_unsupported = only_shows_shapes(options);
   ImportedModel model = import_model(file, import_options);
@@ -101,7 +106,16 @@ std::string write_output(const Options& options, const EmittedModel& emitted, co
   }
 }
 
-// A compile: six stages. Each reads what the ones before it have made.
+// One of the graphs, on its way.
+struct Work {
+  GraphFile file;
+  ImportedModel model = {};
+  std::unique_ptr<Report> report = {};
+  Programs programs = {};
+  std::vector<EmittedDevice> devices = {};
+};
+
+// A compile: six stages. Each reads what the ones before it have made. Several graphs go together into the last two.
 class Compilation {
  public:
   explicit Compilation(const CompileRequest& request)
@@ -111,91 +125,129 @@ class Compilation {
         files_(request),
         compiler_(choose_compiler(request)),
         ptxas_(choose_ptxas(options_)),
-        passes_(options_, request.messages) {}
+        passes_(options_, request.messages) {
+    for (GraphFile& file : graph_files(options_)) graphs_.push_back({std::move(file)});
+  }
 
   void run() {
-    import();
+    for (Work& work : graphs_) import(work);
     if (!options_.against.empty()) return compare();
-    try {
-      const std::pair<Stage, void (Compilation::*)()> stages[] = {
-          {Stage::infer, &Compilation::infer}, {Stage::optimize, &Compilation::optimize},
-          {Stage::lower, &Compilation::lower}, {Stage::emit, &Compilation::emit},
-          {Stage::build, &Compilation::build},
-      };
-      for (const auto& [stage, run] : stages)
-        if (stage <= last_) (this->*run)();
+    check_dims_used();
+    for (Work& work : graphs_) about(work.file.path, [&] { infer(work); });
+    if (last_ >= Stage::optimize) choose_targets();
+    for (Work& work : graphs_)
+      about(work.file.path, [&] {
+        if (last_ >= Stage::optimize) optimize(work);
+        if (last_ >= Stage::lower) lower(work);
+      });
+    about(options_.model, [&] {
+      if (last_ >= Stage::emit) emit();
+      if (last_ >= Stage::build) build();
       finish();
-    } catch (const UserError& error) {  // the import names the file itself
-      throw UserError(fmt::format("{}: {}", quote(options_.model.string()), error.what()));
-    }
+    });
     if (options_.time_passes) passes_.report();
   }
 
  private:
-  void import() {
-    passes_.time("import", [&] { model_ = import_file(request_, options_.model, request_.model_bytes); });
-    files_.check_beside(model_, "external data of MODEL");
+  // Names the file in errors; the import does so itself.
+  void about(const std::filesystem::path& file, const std::function<void()>& stage) {
+    passes_.works_on(file);
+    try {
+      stage();
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("{}: {}", quote(file.string()), error.what()));
+    }
+  }
+
+  void import(Work& work) {
+    const std::filesystem::path& file = work.file.path;
+    const auto bytes = &work == &graphs_.front() ? request_.model_bytes : std::nullopt;
+    passes_.time("import", [&] { work.model = import_file(request_, file, bytes); });
+    files_.check_beside(work.model, "external data of MODEL");
   }
 
   void compare() {
     const ImportedModel other = import_file(request_, options_.against, std::nullopt);
     files_.check_beside(other, "external data of --against");
-    dump_difference(request_, passes_, model_, other);
+    dump_difference(request_, passes_, graphs_.front().model, other);
+  }
+
+  // The import has said so of a lone graph.
+  void check_dims_used() const {
+    for (const std::string& name : graphs_.front().model.unused_dims) {
+      const auto lacks = [&](const Work& work) { return std::ranges::count(work.model.unused_dims, name) > 0; };
+      if (std::ranges::all_of(graphs_, lacks))
+        throw UsageError(fmt::format("--dim {}: the inputs of the models have no dim of this name", printable(name)));
+    }
   }
 
   // A model that cannot be compiled is shown as far as its shapes are known.
-  void infer() {
-    report_.emplace(ReportRequest{options_.report, options_.json}, "Report of " + options_.model.filename().string(),
-                    origins(graph()), [&](std::string_view text) { request_.messages(MessageKind::output, text); });
-    const Inference inference = infer_shapes(passes_, model_);
-    if (options_.dump_shapes) dump_shapes(request_, model_, inference);
+  void infer(Work& work) {
+    const Graph& graph = *work.model.graph;
+    work.report = std::make_unique<Report>(
+        ReportRequest{options_.report, options_.json}, "Report of " + work.file.path.filename().string(),
+        origins(graph), [&](std::string_view text) { request_.messages(MessageKind::output, text); });
+    const Inference inference = infer_shapes(passes_, work.model);
+    if (options_.dump_shapes) dump_shapes(request_, work.model, inference);
     if (!inference.stop.empty()) throw UserError(inference.stop);
-    report_->add_graph(graph());
-    warn(request_.messages, empty_windows(graph()));
-    warn(request_.messages, baked_sizes(graph()));
+    warn(request_.messages, empty_windows(graph));
+    warn(request_.messages, baked_sizes(graph));
+    if (last_ == Stage::infer) work.report->add_graph(graph);
   }
 
-  void optimize() {
-    check_patterns("--keep-float32", options_.keep_float32, graph());
-    machines_ = machines_of(options_, graph());
+  // Once for all graphs, since their code becomes one file.
+  void choose_targets() {
+    std::vector<const Graph*> graphs;
+    for (const Work& work : graphs_) graphs.push_back(work.model.graph.get());
+    check_patterns("--keep-float32", options_.keep_float32, graphs);
+    machines_ = machines_of(options_, graphs);
     targets_ = targets_of(options_, machines_);
-    optimize_graph(options_, passes_, graph(), targets_);
-    if (options_.for_gpu()) check_types_for_gpu(graph());
+  }
+
+  void optimize(Work& work) {
+    Graph& graph = *work.model.graph;
+    if (graphs_.size() > 1 && options_.report) request_.messages(MessageKind::output, work.file.path.string() + "\n");
+    work.report->add_graph(graph);
+    optimize_graph(options_, passes_, graph, targets_);
+    if (options_.for_gpu()) check_types_for_gpu(graph);
   }
 
   // The graph is not looked at after it.
-  void lower() {
-    programs_ = lower_for_all(options_, passes_, graph(), targets_, *report_);
+  void lower(Work& work) {
+    work.programs = lower_for_all(options_, passes_, *work.model.graph, targets_, *work.report);
     passes_.check_dump();
-    if (programs_.cpu) report_->add_cpu(programs_.best_cpu());
-    if (options_.emit == Emit::ir) write_file(options_.output, to_string(programs_.bound()));
+    if (work.programs.cpu) work.report->add_cpu(work.programs.best_cpu());
+    if (options_.emit == Emit::ir) write_file(options_.output, to_string(work.programs.bound()));
   }
 
   void emit() {
     const std::string described = describe(options_, machines_);
-    std::vector<EmittedDevice> devices;
-    if (!programs_.gpus.empty()) devices = emit_devices(described);
-    if (last_ == Stage::emit) return report_->add_kernels(kernels_, {});  // only planned
+    for (Work& work : graphs_)
+      if (!work.programs.gpus.empty()) work.devices = emit_devices(work, described);
+    if (last_ == Stage::emit) return graphs_.front().report->add_kernels(kernels_, {});  // only planned
     const CpuMachine& machine = machines_.front();
     passes_.time("emit", [&] {
-      emitted_ = emit_model(programs_.bound(), {machine, model_.facts.sha256, described, build_lines(machine),
-                                                std::move(devices), programs_.cpu.has_value(), programs_.variants});
+      std::vector<ModelEntry> entries;
+      for (Work& work : graphs_)
+        entries.push_back({work.file.entry, work.model.facts.sha256, work.programs.bound(), std::move(work.devices),
+                           work.programs.variants});
+      emitted_ = emit_model(std::move(entries), {machine, described, build_lines(machine), options_.for_cpu()});
     });
   }
 
   // The report tells of the first.
-  std::vector<EmittedDevice> emit_devices(const std::string& described) {
+  std::vector<EmittedDevice> emit_devices(Work& work, const std::string& described) {
     std::vector<EmittedDevice> devices;
     passes_.time("emit for hip", [&] {
-      for (const auto& [gpu, program] : programs_.gpus) {
+      for (const auto& [gpu, program] : work.programs.gpus) {
         const bool is_cubin = options_.makes_cubin(gpu);
         const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size(), is_cubin);
         const std::vector<std::string> lines = device_build_lines(gpu, suffixes);
-        devices.push_back(emit_hip(program, {gpu, model_.facts.sha256, described, lines, devices, is_cubin}));
+        devices.push_back(emit_hip(program, {gpu, work.model.facts.sha256, described, lines, devices, is_cubin}));
       }
     });
-    report_->add_gpu(options_.gpus.front(), target_text(devices.front().machine, devices.front().is_cubin),
-                     programs_.gpus.front().program);
+    work.report->add_gpu(options_.gpus.front(), target_text(devices.front().machine, devices.front().is_cubin),
+                         work.programs.gpus.front().program);
     kernels_ = devices.front().kernels;
     return devices;
   }
@@ -215,20 +267,18 @@ class Compilation {
       request_.messages(MessageKind::progress, "zig compiles its own libraries first, once: 20 to 30 s");
     std::string said;
     passes_.time("clang", [&] { said = write_output(options_, emitted_, toolchain); });
-    if (reports_kernels) report_->add_kernels(kernels_, parse_resources(said));
+    if (reports_kernels) graphs_.front().report->add_kernels(kernels_, parse_resources(said));
   }
 
   void finish() {
-    report_->finish();
+    for (Work& work : graphs_) work.report->finish();
     if (last_ != Stage::build || options_.emit != Emit::shared_object) return;
     try {
-      request_.messages(MessageKind::progress, result_line(options_, programs_.bound(), machines_));
+      request_.messages(MessageKind::progress, result_line(options_, graphs_.front().programs.bound(), machines_));
     } catch (const UserError& error) {  // it is written, and whole
       request_.messages(MessageKind::warning, error.what());
     }
   }
-
-  Graph& graph() { return *model_.graph; }
 
   const CompileRequest& request_;
   const Options& options_;
@@ -237,11 +287,9 @@ class Compilation {
   const Compiler compiler_;
   const std::string ptxas_;
   PassRunner passes_;
-  ImportedModel model_;
-  std::optional<Report> report_;
+  std::vector<Work> graphs_;
   std::vector<CpuMachine> machines_;
   std::vector<Target> targets_;
-  Programs programs_;
   EmittedModel emitted_;
   std::vector<DeviceKernel> kernels_;  // of the first GPU
 };

@@ -19,8 +19,9 @@ enum class Emit { shared_object, source, object, ir };
 
 struct Options {
   std::filesystem::path model;
-  std::filesystem::path output;  // empty: nothing is compiled, only for --dump-shapes
-  std::string target = "cpu";    // or "gpu", "cpu,gpu"
+  std::vector<std::filesystem::path> more_models;  // which become further entries of the same model.so
+  std::filesystem::path output;                    // empty: nothing is compiled, only for --dump-shapes
+  std::string target = "cpu";                      // or "gpu", "cpu,gpu"
   std::vector<std::string> marches = {"native"};
   std::vector<std::string> gpus = {machine::default_gpu.name};  // --gpu-arch
   std::string precision = "float32";                            // in which type values between nodes are stored

@@ -24,6 +24,7 @@ std::vector<std::string> suffixes_of_sources(const Options& options) {
 
 OutputFiles::OutputFiles(const CompileRequest& request) : options_(request.options) {
   if (!request.model_bytes) inputs_.add("MODEL", options_.model);
+  for (const std::filesystem::path& model : options_.more_models) inputs_.add("MODEL", model);
   if (!options_.against.empty()) inputs_.add("--against", options_.against);
   check();
 }

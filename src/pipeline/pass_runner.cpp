@@ -88,7 +88,7 @@ std::string PassRunner::compile_up_to(const std::string& pass) const {
   return fmt::format(
       "It works on the graph, which has no text that is read back; repeat with the same options and:\n"
       "onnxc {} --dump-ir={}",
-      quote(options_.model.string()), pass);
+      quote(file_.string()), pass);
 }
 
 void PassRunner::time(const std::string& name, const std::function<void()>& stage) {

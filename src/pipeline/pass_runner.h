@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,6 +22,9 @@ class PassRunner {
       : options_(options),
         messages_(std::move(messages)),
         deadline_(std::chrono::steady_clock::now() + std::chrono::seconds(options.limits.max_seconds)) {}
+
+  // The file of the graph that passes run on from now on.
+  void works_on(const std::filesystem::path& file) { file_ = file; }
 
   // When --max-seconds are over. No stage begins after it.
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
@@ -57,6 +61,7 @@ class PassRunner {
   const Options& options_;
   MessageSink messages_;
   std::chrono::steady_clock::time_point deadline_;
+  std::filesystem::path file_;
   std::vector<std::string> passes_;  // that have run
   std::vector<std::pair<std::string, std::chrono::duration<double>>> times_;
 };

@@ -18,12 +18,13 @@ StoragePrecision precision_of(const Options& options) {
   return {*parse_dtype(options.precision), options.keep_float32};
 }
 
-NarrowProducts narrow_products(const Options& options, const Graph& graph) {
+NarrowProducts narrow_products(const Options& options, const std::vector<const Graph*>& graphs) {
   NarrowProducts products{.bfloat16 = precision_of(options).dtype == DType::bfloat16};
-  for (const auto& value : graph.values()) {
-    products.bfloat16 |= value->dtype == DType::bfloat16;
-    products.int8 |= value->dtype == DType::int8 || value->dtype == DType::uint8;
-  }
+  for (const Graph* graph : graphs)
+    for (const auto& value : graph->values()) {
+      products.bfloat16 |= value->dtype == DType::bfloat16;
+      products.int8 |= value->dtype == DType::int8 || value->dtype == DType::uint8;
+    }
   return products;
 }
 
@@ -59,8 +60,8 @@ void check_levels(const Programs& programs) {
 
 }  // namespace
 
-std::vector<CpuMachine> machines_of(const Options& options, const Graph& graph) {
-  return resolve_marches(options.marches, options.compiler, narrow_products(options, graph));
+std::vector<CpuMachine> machines_of(const Options& options, const std::vector<const Graph*>& graphs) {
+  return resolve_marches(options.marches, options.compiler, narrow_products(options, graphs));
 }
 
 std::vector<machine::GpuMachine> gpus_of(const Options& options) {

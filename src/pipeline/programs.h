@@ -17,8 +17,8 @@
 
 namespace onnxc {
 
-// The CPUs of --march, the least capable first: what the types of the graph gain from decides "native".
-std::vector<CpuMachine> machines_of(const Options& options, const Graph& graph);
+// The CPUs of --march, the least capable first: what the types of the graphs gain from decides "native".
+std::vector<CpuMachine> machines_of(const Options& options, const std::vector<const Graph*>& graphs);
 // The rows that --gpu-arch names.
 std::vector<machine::GpuMachine> gpus_of(const Options& options);
 // The targets of a compile: these CPUs, then the GPUs.

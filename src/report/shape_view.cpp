@@ -25,7 +25,7 @@ std::set<Symbol> input_symbols(const Graph& graph) {
 }  // namespace
 
 ShapeView::ShapeView(const Graph& graph, const ShapeRequest& request) : request_(request) {
-  check_patterns("--node", request.nodes, graph);
+  check_patterns("--node", request.nodes, {&graph});
   for (const auto& [name, size] : request.sizes) bind(graph, name, size);
 }
 

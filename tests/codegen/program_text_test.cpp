@@ -123,7 +123,7 @@ inputs b0
 outputs b1
 kernel softmax  b1 = b0
 )");
-  EXPECT_THROW(emit_model(program, {resolve_march("x86-64-v3"), "", "", {}}), InternalError);
+  EXPECT_THROW(emit_model({{"test", "", program}}, {resolve_march("x86-64-v3"), "", {}}), InternalError);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ def write(folder: Path) -> None:
         weights = random.standard_normal(dims).astype(np.float32)
         model.graph.initializer.append(numpy_helper.from_array(weights, name))
     onnx.save(model, folder / "model.onnx")
-    for name in ("net", "good"):
+    for name in ("net", "good", "first", "later"):
         shutil.copy(folder / "model.onnx", folder / f"{name}.onnx")
     write_tensors(folder, model)
     model.graph.node[2].attribute[0].ints[:] = [3, 3, 3]
@@ -67,6 +67,8 @@ def write(folder: Path) -> None:
     write_scans(folder, random)
     for name, options in (("model", []), ("fleet", ["--march", "x86-64-v3,x86-64-v4"]), ("gpu", ["--target", "hip"])):
         onnxc_commands.compile_model(folder / "model.onnx", folder / f"{name}.so", *options)
+    both = [onnxc_commands.BINARIES / "onnxc", folder / "first.onnx", folder / "later.onnx", "-o", folder / "video.so"]
+    onnxc_commands.execute(list(map(str, both)))
     for name in ("net", "seg", "segment"):
         shutil.copy(folder / "model.so", folder / f"{name}.so")
 

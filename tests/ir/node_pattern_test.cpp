@@ -28,9 +28,9 @@ TEST(NodePattern, OneOfSeveral) {
 
 TEST(NodePattern, ThatFitsNothingIsRefused) {
   const auto graph = read_shaped_graph("(float[2] x) => (y) { a = Relu(x) y = Neg(a) }");
-  EXPECT_NO_THROW(check_patterns("--node", {"a", "Ne*"}, *graph));
+  EXPECT_NO_THROW(check_patterns("--node", {"a", "Ne*"}, {graph.get()}));
   EXPECT_THAT(
-      [&] { check_patterns("--keep-float32", {"a", "up"}, *graph); },
+      [&] { check_patterns("--keep-float32", {"a", "up"}, {graph.get()}); },
       ThrowsMessage<UsageError>(StrEq("--keep-float32 'up': no node has such a name, operator, module or source "
                                       "line; '*' stands for any text, as in '*up*'")));
 }

@@ -143,7 +143,7 @@ def with_binding(**changed: Any) -> None:
 
 
 LIKE_ONNXRUNTIME = "onnxruntime's, without an effect here"
-OF_SESSION = {"threads": COUNT, "device": set[str](), "hip_graph": set[str]()}
+OF_SESSION = {"threads": COUNT, "device": set[str](), "entry": {"None"}, "hip_graph": set[str]()}
 ROWS = {
     "InferenceSession": Row(
         onnxc.InferenceSession,

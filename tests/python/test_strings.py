@@ -178,7 +178,7 @@ def test_the_c_abi_refuses_what_is_no_string(session: onnxc.InferenceSession) ->
 
 
 def test_no_string_of_a_model_becomes_source(model: Path, tmp_path: Path) -> None:
-    onnxc.command.execute(model, tmp_path / "model.cpp", ["--emit", "source"])
+    onnxc.command.execute([model], tmp_path / "model.cpp", ["--emit", "source"])
     source = (tmp_path / "model.cpp").read_text()
     assert "system(" not in source
     assert "string_count" in source

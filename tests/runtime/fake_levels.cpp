@@ -9,6 +9,7 @@
 //   y[s] = state;  z[rounds] = 0, 1, ...    step 7
 //
 // s must not be 13. The same for a GPU, whose kernels are those of gpu/fake_kernels.cpp.
+#include "base/entry.h"
 #include "gpu/backend.h"
 #include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
@@ -208,10 +209,8 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
-}  // namespace
-
-extern const ModelDescription model = {
-    .onnxc_version = "0.1.0",
+const ModelDescription model = {
+    .name = "fake",
     .target = "cpu x86-64",
     .cpu_features = cpu_features,
     .information = "{\"model\": \"fake\"}",
@@ -227,11 +226,20 @@ extern const ModelDescription model = {
     .output_dims = output_dims,
     .cpu_programs = programs,
     .cpu_program_count = 1,
-    .weights = weights,
-    .weights_size = sizeof weights,
     .device_programs = device_programs,
     .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
+};
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+
+}  // namespace
+
+extern const SharedObject shared_object = {
+    .onnxc_version = "0.1.0",
+    .weights = weights,
+    .weights_size = sizeof weights,
+    .entries = entries,
+    .entry_count = 1,
 };
 
 }  // namespace onnxc::runtime

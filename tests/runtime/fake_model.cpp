@@ -7,7 +7,7 @@
 // A negative k[0] is an element that step 1 refuses.
 #include <string.h>
 
-#include "base/model.h"
+#include "base/entry.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -138,10 +138,8 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
-}  // namespace
-
-extern const ModelDescription model = {
-    .onnxc_version = "0.1.0",
+const ModelDescription model = {
+    .name = "fake",
     .target = "cpu x86-64",
     .cpu_features = cpu_features,
     .information = "{\"model\": \"fake\"}",
@@ -155,8 +153,17 @@ extern const ModelDescription model = {
     .output_dims = output_dims,
     .cpu_programs = programs,
     .cpu_program_count = 1,
+};
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+
+}  // namespace
+
+extern const SharedObject shared_object = {
+    .onnxc_version = "0.1.0",
     .weights = reinterpret_cast<const unsigned char*>(&weights),
     .weights_size = sizeof weights,
+    .entries = entries,
+    .entry_count = 1,
 };
 
 }  // namespace onnxc::runtime

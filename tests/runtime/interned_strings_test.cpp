@@ -20,16 +20,22 @@ struct alignas(64) Weights {
 };
 constexpr Weights weights = {{'c', 'a', 't', 'x'}, {0, 3, 4}};
 }  // namespace
+extern const SharedObject shared_object = {
+    .onnxc_version = "0.1.0",
+    .weights = reinterpret_cast<const unsigned char*>(&weights),
+    .weights_size = sizeof weights,
+    .entries = nullptr,
+    .entry_count = 0,
+};
+
+namespace {
+
 const ModelDescription model = [] {
   ModelDescription description = {};
-  description.weights = reinterpret_cast<const unsigned char*>(&weights);
-  description.weights_size = sizeof weights;
   description.string_count = 3;
   description.string_ends = 64;
   return description;
 }();
-
-namespace {
 
 Text text_of(const std::string& text) { return {text.data(), static_cast<int64_t>(text.size())}; }
 std::string string_of(Text text) { return {text.data, static_cast<size_t>(text.size)}; }
@@ -37,7 +43,7 @@ std::string string_of(Text text) { return {text.data, static_cast<size_t>(text.s
 class InternedStringsTest : public testing::Test {
  protected:
   InternedStringsTest() {
-    EXPECT_TRUE(strings_.set_up());
+    EXPECT_TRUE(strings_.set_up(model));
     frame_.strings = &strings_;
   }
   int64_t intern(const std::string& text) {

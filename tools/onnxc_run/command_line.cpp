@@ -117,6 +117,10 @@ struct Words {
                 "folder of test data: input_0.pb, output_0.pb, ..., or folders of these named test_data_set_N; "
                 "runs the model on each and compares the outputs")
         .without({"--input", "--random", "--expect", "--volume", "--info"});
+    table
+        .option("--entry", options.entry,
+                "the graph to run, of a model that was compiled from several (default: the first)")
+        .word("NAME");
     add_inputs(table);
     add_comparisons(table);
     add_verification(table);

@@ -130,6 +130,16 @@ std::vector<std::string> dim_names(const onnxc_api& api) {
   return found;
 }
 
+// The names that --dim may have: with --info those of all entries that it shows.
+std::vector<std::string> asked_dim_names(const ModelLibrary& library, const RunOptions& options) {
+  std::vector<std::string> found = dim_names(library.api());
+  if (!options.information || !options.entry.empty()) return found;
+  for (const onnxc_api* entry : library.entries())
+    for (const std::string& name : dim_names(*entry))
+      if (std::ranges::find(found, name) == found.end()) found.push_back(name);
+  return found;
+}
+
 void check_name(const char* option, const char* kind, const std::string& name, const std::vector<std::string>& known) {
   if (std::ranges::find(known, name) != known.end()) return;
   const std::string nearest = nearest_word(name, known);
@@ -194,7 +204,8 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, uint64_t see
 
 void check_names(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
-  const std::vector<std::string> outputs = output_names(api), dims = dim_names(api);
+  const std::vector<std::string> outputs = output_names(api);
+  const std::vector<std::string> dims = asked_dim_names(library, options);
   for (const auto& [name, size] : options.dims) check_name("--dim", "dim", name, dims);
   for (const auto* by_name : {&options.tolerance.relative_by_name, &options.tolerance.absolute_by_name})
     for (const auto& [name, value] : *by_name)

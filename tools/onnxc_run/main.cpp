@@ -55,7 +55,7 @@ bool compare_outputs(const onnxc_api& api, const std::vector<Tensor>& outputs, c
 int execute(const RunOptions& options) {
   if (!options.volume.volumes.empty()) return segment_volumes(options) ? done : user_fault;
   InputFiles files = check_outputs(options);
-  ModelLibrary library(options.model);
+  ModelLibrary library(options.model, options.entry);
   check_names(library, options);
   if (options.information) {
     print_information(library, options);

@@ -120,7 +120,24 @@ void check_whole(const std::filesystem::path& path) {
 
 }  // namespace
 
-ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
+namespace {
+
+// Models of before are of one graph.
+bool knows_entries(const onnxc_api& api) { return api.table_size > offsetof(onnxc_api, entry); }
+
+const onnxc_api& find_entry(const std::vector<const onnxc_api*>& entries, const std::string& name) {
+  std::vector<std::string> names;
+  for (const onnxc_api* entry : entries) {
+    if (!knows_entries(*entry)) throw UsageError("--entry: the model is of an older onnxc, and of one graph");
+    if (name == entry->entry_name) return *entry;
+    names.push_back(quote(entry->entry_name));
+  }
+  throw UsageError(fmt::format("--entry: the model has no entry {}; it has {}", quote(name), list_text(names)));
+}
+
+}  // namespace
+
+ModelLibrary::ModelLibrary(const std::filesystem::path& path, const std::string& entry) : path_(path) {
   // With a folder in its name, so that the loader does not search for it.
   std::string file = std::filesystem::absolute(path).string();
   user_check(std::filesystem::exists(file), "{}: no such file", quote(path.string()));
@@ -133,7 +150,10 @@ ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
   }
   auto get_api = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"));
   if (get_api != nullptr) api_ = get_api(ONNXC_ABI_VERSION);
-  if (api_ != nullptr) return;
+  if (api_ != nullptr) {
+    if (!entry.empty()) api_ = &find_entry(entries(), entry);
+    return;
+  }
   dlclose(library_);
   user_check(get_api != nullptr, "{} is a library, but not a model that onnxc compiled", quote(path.string()));
   user_error("{} was compiled by an older onnxc than this onnxc-run knows: compile the model again",
@@ -141,6 +161,13 @@ ModelLibrary::ModelLibrary(const std::filesystem::path& path) : path_(path) {
 }
 
 ModelLibrary::~ModelLibrary() { dlclose(library_); }
+
+std::vector<const onnxc_api*> ModelLibrary::entries() const {
+  if (!knows_entries(*api_)) return {api_};
+  std::vector<const onnxc_api*> entries;
+  for (int32_t i = 0; i < api_->entry_count; ++i) entries.push_back(api_->entry(i));
+  return entries;
+}
 
 int32_t ModelLibrary::find_input(const std::string& name) const {
   return find(name, api_->input_count, "input", api_->input);

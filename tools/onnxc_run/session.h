@@ -16,13 +16,18 @@ namespace onnxc {
 class ModelLibrary {
  public:
   // UserError if the file is missing, is not a library that onnxc made, or is newer than this program.
-  explicit ModelLibrary(const std::filesystem::path& path);
+  // `entry`: the graph to run, of a library of several; empty for the first. UsageError that lists the names there are.
+  explicit ModelLibrary(const std::filesystem::path& path, const std::string& entry = "");
   ~ModelLibrary();
   ModelLibrary(const ModelLibrary&) = delete;
   ModelLibrary& operator=(const ModelLibrary&) = delete;
 
   const onnxc_api& api() const { return *api_; }
   const std::filesystem::path& path() const { return path_; }
+  // The table of each entry.
+  std::vector<const onnxc_api*> entries() const;
+  // Makes another entry the one that api() and the functions below are about.
+  void select(const onnxc_api& entry) { api_ = &entry; }
   // The index of an input or output; UsageError that lists the names there are.
   int32_t find_input(const std::string& name) const;
   int32_t find_output(const std::string& name) const;

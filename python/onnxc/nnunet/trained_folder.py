@@ -106,7 +106,7 @@ def compile_fold(folder: Path, checkpoint: Path, model: Path) -> Fold:
     exported = model.with_suffix(f".{os.getpid()}.onnx")
     try:
         _export(network.eval(), inputs, configuration["patch_size"], exported)
-        command.execute(exported, model, [])  # which renames a whole file into place
+        command.execute([exported], model, [])  # which renames a whole file into place
     finally:
         exported.unlink(missing_ok=True)
     return _fold(model, configuration["patch_size"], content.get("inference_allowed_mirroring_axes"))

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
@@ -17,108 +18,76 @@
 namespace onnxc {
 namespace {
 
-// The object in model.so that is the CpuProgram of a CPU.
-std::string program_symbol(size_t cpu) { return fmt::format("onnxc_cpu_program{}", cpu); }
+// The object in model.so that is the CpuProgram of an entry for a CPU.
+std::string program_symbol(size_t entry, size_t cpu) { return fmt::format("onnxc_entry{}_cpu_program{}", entry, cpu); }
 
-// One file: that of the model, which holds the program of the first CPU, or that of a further CPU.
-class Emitter {
+std::string space_of(size_t entry) { return fmt::format("entry{}", entry); }
+
+std::string target_of(const ModelEntry& entry, const EmitOptions& options) {
+  std::vector<std::string> targets;
+  for (const EmittedDevice& device : entry.devices) targets.push_back(target_text(device.machine, device.is_cubin));
+  if (options.has_cpu_code) targets.push_back("cpu " + options.machine.march);
+  for (const CpuVariant& variant : entry.variants) targets.push_back("cpu " + variant.machine.march);
+  return fmt::format("{}", fmt::join(targets, ", "));
+}
+
+// The parts of one file, and the facts about them that its head needs.
+struct File {
+  size_t cpu;  // its number: the first CPU's file also has what depends only on dims
+  const CpuMachine& machine;
+  SourceParts parts = {};
+  std::set<std::string> headers = {};
+  bool calls_functions = false;
+};
+
+// An entry's part of a file.
+class EntryEmitter {
  public:
-  Emitter(const Program& program, const CpuMachine& machine, size_t cpu, const EmitOptions& options,
-          WeightBytes& weights)
-      : program_(program), machine_(machine), cpu_(cpu), options_(options), context_(program), weights_(weights) {}
+  EntryEmitter(const ModelEntry& entry, size_t number, File& file, const EmitOptions& options, WeightBytes& weights)
+      : entry_(entry),
+        program_(file.cpu == 0 ? entry.program : entry.variants[file.cpu - 1].program),
+        number_(number),
+        file_(file),
+        options_(options),
+        context_(program_),
+        weights_(weights) {}
 
-  EmittedSource run() {
-    SourceParts parts;
-    const PrintedSteps steps = options_.has_cpu_code ? print_steps(parts, context_, machine_.vectors) : PrintedSteps{};
+  void run() {
+    file_.parts.append(
+        fmt::format("// Entry {}\nnamespace {} {{\n\n", comment_text(quote(entry_.name)), space_of(number_)));
+    const PrintedSteps steps =
+        options_.has_cpu_code ? print_steps(file_.parts, context_, file_.machine.vectors) : PrintedSteps{};
+    file_.headers.insert(steps.headers.begin(), steps.headers.end());
+    file_.calls_functions |= steps.calls_functions;
     if (options_.has_cpu_code) declare_steps();
     writer_.append(steps.definitions);
     writer_.line("");
     print_features(steps.uses_tiles);
     if (options_.has_cpu_code) print_program(steps);
-    if (cpu_ == 0) print_model();
+    if (file_.cpu == 0) print_model();
     std::string interface = writer_.take();
-    const SourceParts::Unit unit = parts.add_unit(static_cast<int64_t>(interface.size()) / 5);
-    parts.append(std::move(interface), unit);
-    const SourceParts::Source body = parts.take();
-    print_header(steps, body.parts > 1);
-    writer_.append(body.text);
-    print_end();
-    return {machine_, writer_.take(), body.parts};
+    const SourceParts::Unit unit = file_.parts.add_unit(static_cast<int64_t>(interface.size()) / 5);
+    file_.parts.append(std::move(interface), unit);
+    file_.parts.append(fmt::format("}}  // namespace {}\n\n", space_of(number_)));
   }
 
   // Checks the parts that the runtime takes to be the same for all CPUs.
-  void check_agrees_with(const Emitter& first) const {
+  void check_agrees_with(const EntryEmitter& first) const {
     internal_check(symbol_names() == first.symbol_names() && context_.level_count() == first.context_.level_count(),
                    "as many symbols and levels for each CPU");
   }
 
  private:
-  void print_header(const PrintedSteps& steps, bool has_parts) {
-    writer_.line(fmt::format("// A model compiled by onnxc {}.", ONNXC_VERSION));
-    writer_.line(fmt::format("//   model    {}", options_.model_hash));
-    writer_.line(fmt::format("//   target   {}", comment_text(target())));
-    writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
-    if (cpu_ == 0) print_build_lines();
-    writer_.line("");
-    // Elementary functions take clang a hundredth of a second, a thirtieth of a small model's compile.
-    std::vector<const char*> headers{"kernels/cpu/vector/checked_size.h"};
-    if (steps.calls_functions)
-      headers.push_back("kernels/cpu/vector/scalar.h");
-    else
-      headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
-    headers.push_back("base/step.h");
-    for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
-    if (cpu_ == 0) print_device_headers();
-    for (const std::string& header : steps.headers) writer_.line(fmt::format("#include \"{}\"", header));
-    writer_.line("");
-    if (has_parts) print_part_macro();
-    if (cpu_ == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
-    writer_.line("namespace onnxc::runtime {");
-    writer_.line("using namespace onnxc::kernels;");
-    writer_.line("");
-  }
-
-  void print_device_headers() {
-    if (options_.devices.empty()) return;
-    std::set<std::string> headers;
-    for (const EmittedDevice& device : options_.devices)
-      headers.insert(device.host_headers.begin(), device.host_headers.end());
-    writer_.line("#include \"gpu/backend.h\"");
-    for (const std::string& header : headers) writer_.line(fmt::format("#include \"{}\"", header));
-  }
-
-  void print_build_lines() {
-    writer_.line(
-        "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
-        "installed under:");
-    if (!options_.devices.empty())
-      writer_.line("//   (first the code object of each $SOURCE.device*.hip, as its head says)");
-    for (const std::string& line : options_.build_lines) writer_.line("//   " + line);
-  }
-
-  void print_part_macro() {
-    writer_.line(
-        "// With ONNXC_PART the compiler sees one part of this file, so that parts can be compiled at the same time.");
-    writer_.line("#ifdef ONNXC_PART");
-    writer_.line("#define ONNXC_IN_PART(part) (ONNXC_PART == (part))");
-    writer_.line("#else");
-    writer_.line("#define ONNXC_IN_PART(part) 1");
-    writer_.line("#endif");
-    writer_.line("");
-  }
-
   void declare_steps() {
     for (size_t i = 0; i < program_.steps.size(); ++i)
       if (!begins_level(program_.steps[i])) writer_.line(fmt::format("void step{}(const Frame& frame);", i));
     writer_.line("");
   }
 
-  void print_end() { writer_.line("}  // namespace onnxc::runtime"); }
-
   void print_features(bool uses_tiles) {
     std::vector<std::string> features;
-    for (const std::string& feature : machine_.features) features.push_back(c_string_literal(feature));
-    for (const std::string& feature : machine_.tile_features)
+    for (const std::string& feature : file_.machine.features) features.push_back(c_string_literal(feature));
+    for (const std::string& feature : file_.machine.tile_features)
       if (uses_tiles) features.push_back(c_string_literal(feature));
     features.emplace_back("nullptr");
     writer_.array("char* const", "cpu_features", features);
@@ -131,8 +100,9 @@ class Emitter {
     writer_.array("BufferDescription", "buffers", buffers);
     writer_.array("StepDescription", "steps", steps.descriptions);
     {
-      auto program = writer_.scope(fmt::format("extern \"C\" const CpuProgram {} =", program_symbol(cpu_)), ";");
-      field("march", c_string_literal(machine_.march));
+      auto program =
+          writer_.scope(fmt::format("extern \"C\" const CpuProgram {} =", program_symbol(number_, file_.cpu)), ";");
+      field("march", c_string_literal(file_.machine.march));
       field("features", "cpu_features");
       field("sizes", "sizes");
       field("buffer_count", std::to_string(buffers.size()));
@@ -152,13 +122,13 @@ class Emitter {
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("char* const", "symbol_names", symbol_names());
-    for (const EmittedDevice& device : options_.devices) writer_.append(device.host + "\n");
-    if (!options_.devices.empty()) print_device_programs();
+    for (const EmittedDevice& device : entry_.devices) writer_.append(device.host + "\n");
+    if (!entry_.devices.empty()) print_device_programs();
   }
 
   void print_device_programs() {
     std::vector<std::string> programs;
-    for (const EmittedDevice& device : options_.devices) programs.push_back("&" + device.program);
+    for (const EmittedDevice& device : entry_.devices) programs.push_back("&" + device.program);
     writer_.array("DeviceProgram* const", "device_programs", programs);
   }
 
@@ -175,18 +145,9 @@ class Emitter {
     return names;
   }
 
-  std::string target() const {
-    std::vector<std::string> targets;
-    for (const EmittedDevice& device : options_.devices)
-      targets.push_back(target_text(device.machine, device.is_cubin));
-    if (options_.has_cpu_code) targets.push_back("cpu " + options_.machine.march);
-    for (const CpuVariant& variant : options_.variants) targets.push_back("cpu " + variant.machine.march);
-    return fmt::format("{}", fmt::join(targets, ", "));
-  }
-
   std::string information() const {
     nlohmann::ordered_json json;
-    json["model"] = printable(options_.model_hash);
+    json["model"] = printable(entry_.model_hash);
     json["options"] = printable(options_.options);
     json["rules"] = nlohmann::ordered_json::array();
     for (const SizeRule& rule : program_.size_rules)
@@ -203,9 +164,9 @@ class Emitter {
   // The table of the programs of all CPUs.
   void print_programs() {
     std::vector<std::string> programs;
-    for (size_t i = 0; options_.has_cpu_code && i <= options_.variants.size(); ++i) {
-      if (i > 0) writer_.line(fmt::format("extern \"C\" const CpuProgram {};", program_symbol(i)));
-      programs.push_back("&" + program_symbol(i));
+    for (size_t i = 0; options_.has_cpu_code && i <= entry_.variants.size(); ++i) {
+      if (i > 0) writer_.line(fmt::format("extern \"C\" const CpuProgram {};", program_symbol(number_, i)));
+      programs.push_back("&" + program_symbol(number_, i));
     }
     writer_.array("CpuProgram* const", "cpu_programs", programs);
   }
@@ -231,8 +192,8 @@ class Emitter {
     print_interface();
     print_programs();
     auto model = writer_.scope("extern const ModelDescription model =", ";");
-    field("onnxc_version", c_string_literal(ONNXC_VERSION));
-    field("target", c_string_literal(target()));
+    field("name", c_string_literal(entry_.name));
+    field("target", c_string_literal(target_of(entry_, options_)));
     field("cpu_features", "cpu_features");
     field("information", c_string_literal(information()));
     field("input_count", std::to_string(program_.inputs.size()));
@@ -244,41 +205,163 @@ class Emitter {
     field("level_count", std::to_string(context_.level_count()));
     field("output_dim_levels", "output_dim_levels");
     for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);
-    field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + options_.variants.size() : 0));
-    field("weights", "onnxc_model_weights");
+    field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + entry_.variants.size() : 0));
     print_strings();
-    field("weights_size", std::to_string(weights_.size()));
-    if (options_.devices.empty()) return;
+    if (entry_.devices.empty()) return;
     field("device_programs", "device_programs");
-    field("device_program_count", std::to_string(options_.devices.size()));
+    field("device_program_count", std::to_string(entry_.devices.size()));
     field("device_backend", "&gpu_backend");
   }
 
+  const ModelEntry& entry_;
   const Program& program_;
-  const CpuMachine& machine_;
-  const size_t cpu_;
+  const size_t number_;
+  File& file_;
   const EmitOptions& options_;
   EmitContext context_;
   WeightBytes& weights_;
   TextWriter writer_;
 };
 
+// A file with its entries: the first CPU's, which defines the shared object, or that of a further CPU.
+class FileEmitter {
+ public:
+  FileEmitter(const std::vector<ModelEntry>& entries, size_t cpu, const EmitOptions& options, WeightBytes& weights)
+      : entries_(entries),
+        file_{cpu, cpu == 0 ? options.machine : entries.front().variants[cpu - 1].machine},
+        options_(options),
+        weights_(weights) {
+    for (size_t i = 0; i < entries.size(); ++i) add_entry(i);
+  }
+
+  EmittedSource run() {
+    for (const auto& emitter : emitters_) emitter->run();
+    if (file_.cpu == 0) print_shared_object();
+    const SourceParts::Source body = file_.parts.take();
+    print_header(body.parts > 1);
+    writer_.append(body.text);
+    writer_.line("}  // namespace onnxc::runtime");
+    return {file_.machine, writer_.take(), body.parts};
+  }
+
+  void check_agrees_with(const FileEmitter& first) const {
+    for (size_t i = 0; i < emitters_.size(); ++i) emitters_[i]->check_agrees_with(*first.emitters_[i]);
+  }
+
+ private:
+  void print_header(bool has_parts) {
+    writer_.line(fmt::format("// A model compiled by onnxc {}.", ONNXC_VERSION));
+    for (const ModelEntry& entry : entries_)
+      writer_.line(fmt::format("//   model    {}{}", entry.model_hash,
+                               entries_.size() > 1 ? " " + comment_text(quote(entry.name)) : ""));
+    writer_.line(fmt::format("//   target   {}", comment_text(target_of(entries_.front(), options_))));
+    writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
+    if (file_.cpu == 0) print_build_lines();
+    writer_.line("");
+    // Elementary functions take clang a hundredth of a second, a thirtieth of a small model's compile.
+    std::vector<const char*> headers{"kernels/cpu/vector/checked_size.h"};
+    if (file_.calls_functions)
+      headers.push_back("kernels/cpu/vector/scalar.h");
+    else
+      headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
+    headers.push_back("base/step.h");
+    if (file_.cpu == 0) headers.push_back("base/entry.h");
+    for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
+    if (file_.cpu == 0) print_device_headers();
+    for (const std::string& header : file_.headers) writer_.line(fmt::format("#include \"{}\"", header));
+    writer_.line("");
+    if (has_parts) print_part_macro();
+    if (file_.cpu == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
+    writer_.line("namespace onnxc::runtime {");
+    writer_.line("using namespace onnxc::kernels;");
+    writer_.line("");
+  }
+
+  bool has_devices() const { return !entries_.front().devices.empty(); }
+
+  void print_device_headers() {
+    if (!has_devices()) return;
+    std::set<std::string> headers;
+    for (const ModelEntry& entry : entries_)
+      for (const EmittedDevice& device : entry.devices)
+        headers.insert(device.host_headers.begin(), device.host_headers.end());
+    writer_.line("#include \"gpu/backend.h\"");
+    for (const std::string& header : headers) writer_.line(fmt::format("#include \"{}\"", header));
+  }
+
+  void print_build_lines() {
+    writer_.line(
+        "// To build model.so in this file's folder, SOURCE being its name and PREFIX the folder that onnxc is "
+        "installed under:");
+    if (has_devices()) writer_.line("//   (first the code object of each $SOURCE.device*.hip, as its head says)");
+    for (const std::string& line : options_.build_lines) writer_.line("//   " + line);
+  }
+
+  void print_part_macro() {
+    writer_.line(
+        "// With ONNXC_PART the compiler sees one part of this file, so that parts can be compiled at the same time.");
+    writer_.line("#ifdef ONNXC_PART");
+    writer_.line("#define ONNXC_IN_PART(part) (ONNXC_PART == (part))");
+    writer_.line("#else");
+    writer_.line("#define ONNXC_IN_PART(part) 1");
+    writer_.line("#endif");
+    writer_.line("");
+  }
+
+  void add_entry(size_t number) {
+    const ModelEntry& entry = entries_[number];
+    try {
+      emitters_.push_back(std::make_unique<EntryEmitter>(entry, number, file_, options_, weights_));
+    } catch (const UserError& error) {
+      if (entries_.size() == 1) throw;
+      throw UserError(fmt::format("entry {}: {}", quote(entry.name), error.what()));
+    }
+  }
+
+  // Last, since all entries have placed their weights then.
+  void print_shared_object() {
+    TextWriter writer;
+    for (size_t i = 0; i < entries_.size(); ++i)
+      writer.line(fmt::format("namespace {} {{ extern const ModelDescription model; }}", space_of(i)));
+    {
+      auto entries = writer.scope("static Entry entries[] =", ";");
+      for (size_t i = 0; i < entries_.size(); ++i)
+        writer.line(fmt::format("{{&{}::model, &entry_functions<{}>, {{}}, {{}}}},", space_of(i), i));
+    }
+    {
+      auto object = writer.scope("extern const SharedObject shared_object =", ";");
+      writer.line(fmt::format(".onnxc_version = {},", c_string_literal(ONNXC_VERSION)));
+      writer.line(".weights = onnxc_model_weights,");
+      writer.line(fmt::format(".weights_size = {},", weights_.size()));
+      writer.line(".entries = entries,");
+      writer.line(fmt::format(".entry_count = {},", entries_.size()));
+    }
+    file_.parts.append(writer.take(), file_.parts.add_unit(0));
+  }
+
+  const std::vector<ModelEntry>& entries_;
+  File file_;
+  const EmitOptions& options_;
+  WeightBytes& weights_;
+  std::vector<std::unique_ptr<EntryEmitter>> emitters_;
+  TextWriter writer_;
+};
+
 }  // namespace
 
-// The variants come first, since the model's own file says how large the weights of all are.
-EmittedModel emit_model(const Program& program, EmitOptions options) {
+// The variants come first, since the first CPU's file says how large the weights of all are.
+EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options) {
   EmittedModel model;
-  Emitter first(program, options.machine, 0, options, model.weights);
-  for (size_t i = 0; i < options.variants.size(); ++i) {
-    const CpuVariant& variant = options.variants[i];
-    Emitter emitter(variant.program, variant.machine, i + 1, options, model.weights);
+  FileEmitter first(entries, 0, options, model.weights);
+  for (size_t i = 0; i < entries.front().variants.size(); ++i) {
+    FileEmitter emitter(entries, i + 1, options, model.weights);
     emitter.check_agrees_with(first);
     model.variants.push_back(emitter.run());
   }
   EmittedSource own = first.run();
   model.source = std::move(own.text);
   model.parts = own.parts;
-  model.devices = std::move(options.devices);
+  for (ModelEntry& entry : entries) std::ranges::move(entry.devices, std::back_inserter(model.devices));
   return model;
 }
 

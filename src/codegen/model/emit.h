@@ -1,5 +1,8 @@
-// A model as one readable C++ file that defines onnxc::runtime::model (runtime/base/model.h), and one more for each
-// further CPU.
+// The graphs of a model.so as one readable C++ file that defines onnxc::runtime::shared_object (runtime/base/model.h),
+// and one more for each further CPU.
+//
+// Each graph is an entry, and has a namespace of its own in the file. Constants with equal bytes, packed as the kernels
+// read them, lie once among the weights of all entries.
 #pragma once
 
 #include <span>
@@ -19,14 +22,21 @@ struct CpuVariant {
   Program program;
 };
 
+// One of the graphs of a model.so: an entry of the C ABI.
+struct ModelEntry {
+  std::string name;
+  std::string model_hash;  // of the ONNX file
+  // The CPU's program, or that of the GPU if only that runs the model: its dims are bound by the same text.
+  const Program& program;
+  std::vector<EmittedDevice> devices = {};    // the same model for GPUs, which become parts of the file
+  std::span<const CpuVariant> variants = {};  // for CPUs that have what the first has and more, the most capable last
+};
+
 struct EmitOptions {
   CpuMachine machine;
-  std::string model_hash;                     // of the ONNX file
-  std::string options;                        // how onnxc was called, as far as it shapes the result
-  std::vector<std::string> build_lines;       // how a person builds model.so, for the head of the source
-  std::vector<EmittedDevice> devices = {};    // the same model for GPUs, which become parts of the file
-  bool has_cpu_code = true;                   // else only the GPU runs the model
-  std::span<const CpuVariant> variants = {};  // for CPUs that have what `machine` has and more, the most capable last
+  std::string options;                   // how onnxc was called, as far as it shapes the result
+  std::vector<std::string> build_lines;  // how a person builds model.so, for the head of the source
+  bool has_cpu_code = true;              // else only the GPU runs the model
 };
 
 // A C++ file, and the CPU that it is compiled for.
@@ -39,7 +49,7 @@ struct EmittedSource {
 struct EmittedModel {
   std::string source;  // one C++ file
   WeightBytes weights;
-  std::vector<EmittedDevice> devices;  // for a GPU each; `source` holds their host parts
+  std::vector<EmittedDevice> devices;  // for each entry and GPU; `source` holds their host parts
   // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
   int parts = 1;
   // The same model for further CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no function of
@@ -47,9 +57,8 @@ struct EmittedModel {
   std::vector<EmittedSource> variants = {};
 };
 
-// `program` is the CPU's, or that of the GPU if only that runs the model: its dims are bound by the same text. The same
-// program and options give the same bytes. Throws UserError for a program whose input dims cannot be computed, naming
-// the input and the dim.
-EmittedModel emit_model(const Program& program, EmitOptions options);
+// At least one entry, as many programs in each, and for the same CPUs. The same programs and options give the same
+// bytes. Throws UserError for a program whose input dims cannot be computed, naming the input and the dim.
+EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options);
 
 }  // namespace onnxc

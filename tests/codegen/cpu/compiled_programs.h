@@ -55,7 +55,7 @@ class CompiledModel {
     const CpuMachine machine = resolve_march("native");
     const std::filesystem::path path = folder_.path() / "model.so";
     take_nests(program, cpu_target(machine));
-    build_shared_object(emit_model(program, {machine, "test", "test", {}}), {machine}, path);
+    build_shared_object(emit_model({{"test", "test", program}}, {machine, "test", {}}), {machine}, path);
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     internal_check(library_ != nullptr, "a model.so that loads");
     api_ = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"))(ONNXC_ABI_VERSION);

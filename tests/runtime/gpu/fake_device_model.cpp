@@ -1,6 +1,7 @@
 // A model with a program for a GPU as generated code describes it, written by hand:
 //   t[N, 4] = x[N, 4] * weights[4]          kernel "multiply"
 //   y[N, 4] = t[N, 4] + k[4]                kernel "add"
+#include "base/entry.h"
 #include "gpu/backend.h"
 #include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
@@ -104,10 +105,8 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
-}  // namespace
-
-extern const ModelDescription model = {
-    .onnxc_version = "0.1.0",
+const ModelDescription model = {
+    .name = "fake",
     .target = target,
     .cpu_features = nullptr,
     .information = "{}",
@@ -121,11 +120,20 @@ extern const ModelDescription model = {
     .output_dims = output_dims,
     .cpu_programs = programs,
     .cpu_program_count = 1,
-    .weights = reinterpret_cast<const unsigned char*>(weights),
-    .weights_size = sizeof weights,
     .device_programs = device_programs,
     .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
+};
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+
+}  // namespace
+
+extern const SharedObject shared_object = {
+    .onnxc_version = "0.1.0",
+    .weights = reinterpret_cast<const unsigned char*>(weights),
+    .weights_size = sizeof weights,
+    .entries = entries,
+    .entry_count = 1,
 };
 
 }  // namespace onnxc::runtime

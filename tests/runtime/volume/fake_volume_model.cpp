@@ -1,6 +1,6 @@
 // A model of windows, written by hand: x[N, 1, D, H, W] and k[1] to y[N, 2, D, H, W]; y's first channel is x and its
 // second k - x. W must be a multiple of 4. On a GPU one kernel computes it.
-#include "base/model.h"
+#include "base/entry.h"
 #include "gpu/backend.h"
 #include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
@@ -102,10 +102,8 @@ const DeviceProgram device_program = {
 };
 const DeviceProgram* const device_programs[] = {&device_program};
 
-}  // namespace
-
-extern const ModelDescription model = {
-    .onnxc_version = "0.1.0",
+const ModelDescription model = {
+    .name = "fake",
     .target = "hip gfx942, cpu x86-64",
     .cpu_features = cpu_features,
     .information = "{}",
@@ -119,11 +117,20 @@ extern const ModelDescription model = {
     .output_dims = output_dims,
     .cpu_programs = programs,
     .cpu_program_count = 1,
-    .weights = nullptr,
-    .weights_size = 0,
     .device_programs = device_programs,
     .device_program_count = 1,
     .device_backend = &gpu_backend,
+};
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+
+}  // namespace
+
+extern const SharedObject shared_object = {
+    .onnxc_version = "0.1.0",
+    .weights = nullptr,
+    .weights_size = 0,
+    .entries = entries,
+    .entry_count = 1,
 };
 
 }  // namespace onnxc::runtime

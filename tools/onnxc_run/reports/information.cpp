@@ -53,6 +53,14 @@ const char* march_here(const onnxc_api& api) {
   return api.table_size > offsetof(onnxc_api, cpu_march) ? api.cpu_march() : nullptr;
 }
 
+bool has_entries(const ModelLibrary& library) { return library.entries().size() > 1; }
+
+Json names_of(const std::vector<const onnxc_api*>& entries) {
+  Json names = Json::array();
+  for (const onnxc_api* entry : entries) names.push_back(entry->entry_name);
+  return names;
+}
+
 void print_json(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
   Json inputs = Json::array(), outputs = Json::array(), steps = Json::array();
@@ -63,6 +71,8 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
   const std::optional<MemoryUse> memory = memory_use(library, options);
   Json json = {{"name", options.model.stem().string()},
                {"platform", "onnxc"},
+               {"entry", has_entries(library) ? Json(api.entry_name) : Json()},
+               {"entries", has_entries(library) ? names_of(library.entries()) : Json::array()},
                {"inputs", inputs},
                {"outputs", outputs},
                {"target", api.target},
@@ -77,13 +87,13 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
   fmt::print("{}\n", json_text(json, 2));
 }
 
-}  // namespace
-
-void print_information(const ModelLibrary& library, const RunOptions& options) {
+void print_entry(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
-  if (options.json) return print_json(library, options);
-  fmt::print("{}: onnxc {}, {}, {:.1f} MiB of weights, {}\n", printable(options.model.string()), api.onnxc_version,
-             api.target, static_cast<double>(api.weights_bytes) / (1 << 20), counted(api.step_count, "step"));
+  const std::string entry = has_entries(library) ? fmt::format(", entry {}", quote(api.entry_name)) : "";
+  const std::string shared = has_entries(library) ? fmt::format(" of {}", counted(api.entry_count, "graph")) : "";
+  fmt::print("{}{}: onnxc {}, {}, {:.1f} MiB of weights{}, {}\n", printable(options.model.string()), entry,
+             api.onnxc_version, api.target, static_cast<double>(api.weights_bytes) / (1 << 20), shared,
+             counted(api.step_count, "step"));
   for (int32_t i = 0; i < api.input_count; ++i) fmt::print("{}", to_text("input", *api.input(i)));
   for (int32_t i = 0; i < api.output_count; ++i) fmt::print("{}", to_text("output", *api.output(i)));
   if (const std::optional<MemoryUse> memory = memory_use(library, options))
@@ -100,6 +110,17 @@ void print_information(const ModelLibrary& library, const RunOptions& options) {
   if (!information.is_object()) return;
   for (const auto& [key, value] : information.items())
     fmt::print("  {}: {}\n", printable(key), printable(value.is_string() ? value.get<std::string>() : value.dump()));
+}
+
+}  // namespace
+
+void print_information(ModelLibrary& library, const RunOptions& options) {
+  if (options.json) return print_json(library, options);
+  if (!options.entry.empty()) return print_entry(library, options);
+  for (const onnxc_api* entry : library.entries()) {
+    library.select(*entry);
+    print_entry(library, options);
+  }
 }
 
 }  // namespace onnxc

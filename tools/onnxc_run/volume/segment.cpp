@@ -292,7 +292,7 @@ bool segment_volumes(const RunOptions& options) {
   const ResultTargets targets = result_targets(options);
   check_outputs(options);
   if (targets.folder) make_folder(*targets.folder);
-  ModelLibrary library(options.model);
+  ModelLibrary library(options.model, options.entry);
   const int32_t rank = spatial_rank(library.api());
   for (int32_t axis : volume.mirrored)
     if (axis >= rank) throw UsageError(fmt::format("--mirror: the model has the spatial axes 0 to {}", rank - 1));

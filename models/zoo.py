@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, x3d
+from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, video, x3d
 
 Shape = tuple[int, ...]
 
@@ -271,6 +271,20 @@ DYNAMIC = (
     ),
 )
 
+LATENTS = {3: HEIGHT, 4: WIDTH}
+VIDEO = (
+    ModelRow(
+        "chunk_decoder",
+        video.ChunkDecoder,
+        ((1, 8, 2, 6, 5), (1, 8, 2, 6, 5), (1, 10, 2, 12, 10)),
+        dynamic_shapes=(LATENTS, LATENTS, {3: 2 * HEIGHT, 4: 2 * WIDTH}),
+        more_inputs=(
+            ((1, 8, 2, 2, 3), (1, 8, 2, 2, 3), (1, 10, 2, 4, 6)),
+            ((1, 8, 2, 9, 16), (1, 8, 2, 9, 16), (1, 10, 2, 18, 32)),
+        ),
+    ),
+)
+
 
 def in_half(row: ModelRow) -> ModelRow:
     """The same network in float16."""
@@ -291,5 +305,5 @@ HALF = tuple(
 )
 
 ROWS: dict[str, ModelRow] = {
-    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *HALF)
+    row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *VIDEO, *HALF)
 }

@@ -25,7 +25,7 @@ enum class StorageRule : uint8_t {
   product,    // begins storage in 16 bits
   computes,   // goes on with it; reads operands of any floating types
   moves,      // goes on with it; its operands have one type
-  reduces,    // reads operands of any floating types, and gives float32
+  reduces,    // reads operands of any floating types, and its outputs keep theirs
 };
 
 struct OpRow {

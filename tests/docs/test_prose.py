@@ -17,7 +17,7 @@ MARKED: dict[str, int] = {}
 # The sentences of more than MOST_WORDS words: the rule says 25, and that some lists and formulas need more.
 MOST_WORDS = 40
 LONG: dict[str, int] = {
-    "pages": 32,
+    "pages": 31,
     "python/onnxc": 1,
     "runtime/base": 1,
     "runtime/include": 1,

@@ -2,6 +2,7 @@
 GPU."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ FAST = {
     "r3d_18_narrow": DEEP,
     "x3d_narrow": DEEP,
     "unet3d_narrow": NORMALIZED,
+    "video_streaming": DEEP,
 }
 SLOW = {
     "c3d": DEEP,
@@ -45,7 +47,7 @@ MODELS = [
     *(pytest.param(name, roundings, id=name) for name, roundings in FAST.items()),
     *(pytest.param(name, roundings, id=name, marks=pytest.mark.slow) for name, roundings in SLOW.items()),
 ]
-SIMULATED = ("transformer_layer", "transposed_convolutions", "r3d_18_narrow")
+SIMULATED = ("transformer_layer", "transposed_convolutions", "r3d_18_narrow", "video_streaming")
 
 
 def expect_close(name: str, shared_object: Path, folder: Path, tolerance: float, *options: str) -> None:
@@ -94,6 +96,23 @@ def test_error_on_the_simulated_gpu(name: str, tmp_path: Path) -> None:
         export(ROWS[name]).model, tmp_path / "model.so", "--target", "hip", "--precision", "bfloat16"
     )
     expect_close(name, shared_object, tmp_path, FAST[name] * ROUNDING["bfloat16"], "--device", "hip")
+
+
+# A product in a kernel's title: the channels that it adds up, and the type of the factors.
+PRODUCT = re.compile(r"(?:conv|conv_transpose|matmul) .*?(\d+)->\d+.* (\w+) tile")
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("architecture", ["gfx942", "sm_90a"])
+@pytest.mark.parametrize("precision", ROUNDING)
+@pytest.mark.parametrize("name", ["video_streaming", "transformer_layer", "window_attention", "unet3d_narrow"])
+def test_products_on_gpus_are_of_16_bits(name: str, precision: str, architecture: str, tmp_path: Path) -> None:
+    """Whatever lies before them: the model's inputs, its outputs, gathers. An image's few channels stay float32."""
+    words = ["--target", "gpu", "--gpu-arch", architecture, "--precision", precision, "--emit", "source", "--report"]
+    command = [onnxc_commands.BINARIES / "onnxc", export(ROWS[name]).model, "-o", tmp_path / "model.cpp", *words]
+    report = onnxc_commands.execute([*map(str, command)]).stdout
+    products = [(int(channels), factors) for channels, factors in PRODUCT.findall(report)]
+    assert {factors for channels, factors in products if channels >= 8} == {precision}
 
 
 DEMO = onnxc_commands.REPOSITORY / "tests" / "demo" / "model.onnx"

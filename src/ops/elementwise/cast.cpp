@@ -145,8 +145,8 @@ using enum LayoutRule;
 using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Cast", infer_cast, define_cast, unchanged, follows},
-    {"", "CastLike", infer_cast_like, define_cast, unchanged, follows},
+    {"", "Cast", infer_cast, define_cast, reduces, follows},
+    {"", "CastLike", infer_cast_like, define_cast, reduces, follows},
     {"", "BitCast", infer_bit_cast, define_bit_cast, unchanged, follows},
     {"", "Identity", infer_like_input<Types::any_or_string>, define_identity, moves, follows},
 };

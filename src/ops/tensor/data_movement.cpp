@@ -262,7 +262,7 @@ constexpr OpRow rows[] = {
     {"", "Split", infer_split, define_split, moves, follows},
     {"", "Expand", infer_expand, define_expand, moves, follows},
     {"", "Tile", infer_tile, define_tile, moves, follows},
-    {"", "Trilu", infer_trilu, define_trilu, unchanged},
+    {"", "Trilu", infer_trilu, define_trilu, moves},
     {"", "DepthToSpace", infer_depth_to_space, define_depth_to_space, moves},
     {"", "SpaceToDepth", infer_space_to_depth, define_space_to_depth, moves},
 };

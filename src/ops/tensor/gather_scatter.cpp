@@ -355,10 +355,10 @@ using enum LayoutRule;
 using enum StorageRule;
 
 constexpr OpRow rows[] = {
-    {"", "Gather", infer_gather, define_gather, unchanged},
-    {"", "GatherElements", infer_gather_elements, define_gather_elements, unchanged},
-    {"", "GatherND", infer_gather_nd, define_gather_nd, unchanged},
-    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence, unchanged},
+    {"", "Gather", infer_gather, define_gather, moves},
+    {"", "GatherElements", infer_gather_elements, define_gather_elements, moves},
+    {"", "GatherND", infer_gather_nd, define_gather_nd, moves},
+    {"", "ReverseSequence", infer_reverse_sequence, define_reverse_sequence, moves},
     {"", "Scatter", infer_scatter_elements, define_scatter_elements, unchanged},
     {"", "ScatterElements", infer_scatter_elements, define_scatter_elements, unchanged},
     {"", "ScatterND", infer_scatter_nd, define_scatter_nd, unchanged},

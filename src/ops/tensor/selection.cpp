@@ -342,7 +342,7 @@ using enum StorageRule;
 
 constexpr OpRow rows[] = {
     {"", "NonZero", infer_non_zero, define_non_zero, unchanged},
-    {"", "Compress", infer_compress, define_compress, unchanged},
+    {"", "Compress", infer_compress, define_compress, moves},
     {.domain = "", .name = "Unique", .expand = expand_unique},
     {internal_domain, "Unique", infer_unique, define_unique_slices, unchanged},
     {internal_domain, "UniqueElements", infer_unique, define_unique_elements, unchanged},

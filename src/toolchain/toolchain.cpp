@@ -186,9 +186,10 @@ class Build {
     add_assembly(symbol, path(symbol + ".bin"));
   }
 
-  // Zig keeps what it compiles; only its own libraries are worth that.
+  // A compiler that is ccache under clang's name would write outside of the sandbox, and would find nothing again: the
+  // build folder has a new name each time. Zig keeps what it compiles; only its own libraries are worth that.
   std::vector<std::string> environment() const {
-    if (!options_.compiler.is_zig()) return {};
+    if (!options_.compiler.is_zig()) return {"CCACHE_DISABLE=1"};
     std::vector<std::string> result{"ZIG_LOCAL_CACHE_DIR=" + path("zig").string()};
     if (std::getenv("HOME") == nullptr && std::getenv("XDG_CACHE_HOME") == nullptr &&
         std::getenv("ZIG_GLOBAL_CACHE_DIR") == nullptr)

@@ -120,6 +120,18 @@ def test_the_compiler_of_a_python_environment_is_found(model: Path, options: lis
     assert "this is the one of the environment" in done.stderr
 
 
+def test_a_compiler_cache_under_the_name_of_clang_is_passed_by(model: Path) -> None:
+    """As Fedora's PATH has it, and Debian's if its user asks for it. The cache's folder is out of reach."""
+    folder = model.parents[1]
+    (folder / "links").mkdir()
+    (folder / "links" / "clang++-19").symlink_to("/usr/bin/ccache")
+    kept = folder / "kept"
+    done = compile_with(model, PATH=f"{folder / 'links'}:/usr/bin:/bin", CCACHE_DIR=str(kept))
+    assert done.returncode == 0, done.stderr
+    assert (folder / "out" / "model.so").stat().st_size > 0
+    assert not list(kept.glob("[0-9a-f]"))
+
+
 @pytest.fixture(scope="module")
 def old_kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     library = tmp_path_factory.mktemp("kernel") / "old_kernel.so"

@@ -3,6 +3,7 @@
 The stand-in for NVIDIA's driver launches them (CUDA_STAND_IN_KERNELS).
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -14,7 +15,7 @@ FOLDER = Path(__file__).parent
 COMPILER = "clang++-19"
 # Halves are rounded after each operation, as NVIDIA's instructions do.
 OPTIONS = shlex.split(
-    "-x c++ -std=c++20 -O1 -g1 -fPIC -shared -w -ffp-contract=on -fno-exceptions -fno-strict-aliasing "
+    "-std=c++20 -O1 -g1 -fPIC -w -ffp-contract=on -fno-exceptions -fno-strict-aliasing "
     "-march=x86-64-v3 -Xclang -ffloat16-excess-precision=none -D__NVPTX__"
 )
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared-libsan"]
@@ -26,13 +27,13 @@ def kernel_names(source: str) -> list[str]:
     return KERNEL.findall(source)
 
 
-def launch_table(source: Path) -> str:
-    """The source, and the function by which the stand-in launches its kernels."""
+def launch_table(source: Path, folder: Path) -> str:
+    """For a file in `folder`: the source, and the function by which the stand-in launches its kernels."""
     rows = ", ".join(
         f'{{"{name}", &HostKernel<&onnxc::kernels::{name}>::launch}}' for name in kernel_names(source.read_text())
     )
     rows = rows or '{"", nullptr}'  # a source that runs its blocks itself
-    return f"""#include "{source.resolve()}"
+    return f"""#include "{os.path.relpath(source.resolve(), folder.resolve())}"
 #include "launch.h"
 
 using namespace onnxc::host_blocks;
@@ -50,20 +51,16 @@ def build_kernels(source: Path, gpu: str, output: Path, *, sanitize: bool = Fals
     If `sanitize`, accesses are checked, and a process that loads the result needs asan_runtime() in LD_PRELOAD.
     Headers in the folder `headers` stand in for those of src/.
     """
-    table = output.with_suffix(".cpp")
-    table.write_text(launch_table(source))
-    command = [
-        COMPILER,
-        *OPTIONS,
-        *(SANITIZERS if sanitize else []),
-        f"-DONNXC_GPU={gpu}",
-        *[f"-I{folder}" for folder in (FOLDER, FOLDER / "include", headers, REPOSITORY / "src") if folder],
-        *["-include", str(FOLDER / "intrinsics.h")],
-        str(table),
-        *[str(FOLDER / name) for name in SOURCES],
-        *["-o", str(output)],
-    ]
-    subprocess.run(command, check=True)
+    table = output.with_name(f"{output.stem}_table.cpp")
+    table.write_text(launch_table(source, table.parent))
+    includes = [folder for folder in (FOLDER, FOLDER / "include", headers, REPOSITORY / "src") if folder]
+    compiler = [COMPILER, *OPTIONS, *(SANITIZERS if sanitize else [])]
+    objects = []
+    for each in (table.resolve(), *(FOLDER / name for name in SOURCES)):
+        objects.append(str(output.resolve().with_name(f"{output.stem}_{each.stem}.o")))
+        words = [f"-DONNXC_GPU={gpu}", *(f"-I{folder}" for folder in includes), f"-include{FOLDER / 'intrinsics.h'}"]
+        subprocess.run([*compiler, *words, "-c", str(each), "-o", objects[-1]], check=True)
+    subprocess.run([*compiler, "-shared", *objects, "-o", str(output)], check=True)
 
 
 def asan_runtime() -> str:

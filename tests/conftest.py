@@ -5,9 +5,11 @@ import os
 import pytest
 
 from tests import onnxc_commands
+from tests.kept_compiles import keep_compiles
 
-# Nothing that an earlier run compiled stands in for a compile; test_cache.py has a cache of its own.
+# Nothing that an earlier onnxc compiled stands in for a compile; test_cache.py has a cache of its own.
 os.environ["ONNXC_MODEL_CACHE"] = ""
+keep_compiles()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,8 @@ def use_unoptimising_compiler(folder: Path) -> None:
 
 def unoptimising_compiler(folder: Path) -> Path:
     compiler = os.environ.get("ONNXC_CXX", "clang++-19")
+    found = os.environ.get("ONNXC_CLANG_OF_TESTS") or shutil.which(compiler)
     script = folder / Path(compiler).name
-    script.write_text(f'#!/bin/bash\nexec {shutil.which(compiler)} "${{@/#-O3/-O0}}"\n')
+    script.write_text(f'#!/bin/bash\nexec {found} "${{@/#-O3/-O0}}"\n')
     script.chmod(0o755)
     return script

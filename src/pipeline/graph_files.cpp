@@ -24,7 +24,7 @@ void check_options(const Options& options) {
   refuse(!options.outputs.empty(), "--outputs");
   refuse(options.report && options.json, "--report as JSON");
   refuse(options.report && !options.report->empty(), "--report=FILE");
-  refuse(options.for_gpu(), "--target " + options.target);
+  refuse(options.report && options.for_gpu(), "--report on a GPU");
 }
 
 }  // namespace

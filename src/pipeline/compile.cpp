@@ -212,12 +212,20 @@ class Compilation {
     if (options_.for_gpu()) check_types_for_gpu(graph);
   }
 
-  // The graph is not looked at after it.
+  // Nothing is kept of the graph: one of several at a time takes memory, and equal weights take it once.
   void lower(Work& work) {
     work.programs = lower_for_all(options_, passes_, *work.model.graph, targets_, *work.report);
     passes_.check_dump();
     if (work.programs.cpu) work.report->add_cpu(work.programs.best_cpu());
     if (options_.emit == Emit::ir) write_file(options_.output, to_string(work.programs.bound()));
+    work.model.graph.reset();
+    if (graphs_.size() > 1) share_constants(work.programs);
+  }
+
+  void share_constants(Programs& programs) {
+    if (programs.cpu) constants_.share(*programs.cpu);
+    for (CpuVariant& variant : programs.variants) constants_.share(variant.program);
+    for (GpuVariant& variant : programs.gpus) constants_.share(variant.program);
   }
 
   void emit() {
@@ -278,7 +286,9 @@ class Compilation {
     for (Work& work : graphs_) work.report->finish();
     if (last_ != Stage::build || options_.emit != Emit::shared_object) return;
     try {
-      request_.messages(MessageKind::progress, result_line(options_, graphs_.front().programs.bound(), machines_));
+      std::vector<const Program*> programs;
+      for (const Work& work : graphs_) programs.push_back(&work.programs.bound());
+      request_.messages(MessageKind::progress, result_line(options_, programs, machines_));
     } catch (const UserError& error) {  // it is written, and whole
       request_.messages(MessageKind::warning, error.what());
     }
@@ -292,6 +302,7 @@ class Compilation {
   const std::string ptxas_;
   PassRunner passes_;
   std::vector<Work> graphs_;
+  SharedConstants constants_;
   std::vector<CpuMachine> machines_;
   std::vector<Target> targets_;
   std::vector<WeightBytes> device_weights_;  // of each card

@@ -346,6 +346,7 @@ def test_the_source_of_several_builds_as_its_head_says(folder: Path, tmp_path: P
         (["--emit", "ir"], "--emit ir is for one graph"),
         (["--report", "--json"], "--report as JSON is for one graph"),
         (["--report=page.html"], "--report=FILE is for one graph"),
+        (["--report", "--target", "gpu"], "--report on a GPU is for one graph"),
         (["--dim", "q=3"], "--dim q: the inputs of the models have no dim of this name"),
     ],
 )
@@ -373,6 +374,40 @@ def test_an_output_is_none_of_the_models(folder: Path) -> None:
     with pytest.raises(CommandFailure, match=r"later\.onnx"):
         compile_several(folder / "later.onnx", folder / "first.onnx", folder / "later.onnx")
     onnx.load(folder / "later.onnx")
+
+
+def test_a_gpu_runs_both_over_one_block_of_weights(folder: Path, tmp_path: Path) -> None:
+    models = [folder / "first.onnx", folder / "later.onnx"]
+    both = compile_several(tmp_path / "both.so", *models, "--target", "gpu", "--gpu-arch", "gfx942,sm_80")
+    alone = compile_model(models[0], tmp_path / "alone.so", "--target", "gpu")
+    assert weights_bytes(both) == weights_bytes(alone)
+    for entry in ("first", "later"):
+        inputs = inputs_of(entry)
+        words = [str(BINARIES / "onnxc-run"), str(both), "--device", "gpu", "--entry", entry, "--output", str(tmp_path)]
+        for name, value in inputs.items():
+            np.save(tmp_path / f"in_{name}.npy", value)
+            words += ["--input", f"{name}={tmp_path / f'in_{name}'}.npy"]
+        execute(words)
+        expected = run_onnxruntime(folder / f"{entry}.onnx", inputs)
+        for output, value in zip(("y", "next"), expected, strict=False):
+            assert close(np.load(tmp_path / f"{output}.npy"), value)
+
+
+def test_the_sources_of_several_gpus_have_names_of_their_own(folder: Path, tmp_path: Path) -> None:
+    words = ["--target", "gpu", "--gpu-arch", "gfx942,sm_80", "--emit", "source"]
+    compile_several(tmp_path / "video.cpp", folder / "first.onnx", folder / "later.onnx", *words)
+    names = {file.name.removeprefix("video.cpp") for file in tmp_path.iterdir()}
+    devices = {"", "1", "2", "3"}  # of each graph both
+    weights = {name for name in names if name.endswith(".weights")}
+    assert names - weights == {"", ".data.s", *(f".device{number}.hip" for number in devices)}
+    assert weights <= {".weights", ".device.weights", ".device1.weights"}
+    code = [
+        line.split('"')[1] for line in (tmp_path / "video.cpp.data.s").read_text().splitlines() if ".incbin" in line
+    ]
+    assert len(code) == len(set(code)) == 1 + len(weights - {".weights"}) + len(devices)
+    for number in devices:
+        head = (tmp_path / f"video.cpp.device{number}.hip").read_text().split("#include")[0]
+        assert any(f"$SOURCE{name.removeprefix('video.cpp')}" in head for name in code)
 
 
 def test_a_graph_that_does_not_compile_leaves_nothing(folder: Path, tmp_path: Path) -> None:

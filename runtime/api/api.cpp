@@ -147,6 +147,8 @@ const onnxc_api* entry(int32_t index) {
   return index >= 0 && index < shared_object.entry_count ? &shared_object.entries[index].table : nullptr;
 }
 
+int64_t weights_size(const DeviceProgram& program) { return program.weights != nullptr ? program.weights->size : 0; }
+
 onnxc_api table_of(const Entry& shown) {
   const ModelDescription& model = *shown.model;
   const EntryFunctions& functions = *shown.functions;
@@ -157,7 +159,7 @@ onnxc_api table_of(const Entry& shown) {
       .target = model.target,
       .information = model.information,
       .weights_bytes =
-          model.cpu_program_count > 0 ? shared_object.weights_size : model.device_programs[0]->weights_size,
+          model.cpu_program_count > 0 ? shared_object.weights_size : weights_size(*model.device_programs[0]),
       .input_count = model.input_count,
       .output_count = model.output_count,
       .step_count = shown.shown.count,

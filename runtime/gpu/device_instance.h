@@ -6,8 +6,8 @@
 #include "base/memory_plan.h"
 #include "gpu/backend.h"
 #include "gpu/captured_graphs.h"
+#include "gpu/copies/host_staging.h"
 #include "gpu/device_module.h"
-#include "gpu/host_staging.h"
 #include "gpu/library/current_device.h"
 
 namespace onnxc::runtime {

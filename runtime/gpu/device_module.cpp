@@ -69,7 +69,9 @@ onnxc_status DeviceModule::load(const GpuDescription& description, ErrorText& er
   CurrentDevice current(*gpu_, device_);
   onnxc_status status = current.enter(error);
   if (status == ONNXC_OK) status = load_program(description, error);
-  return status == ONNXC_OK && program_->weights_size > 0 ? upload_weights(error) : status;
+  const WeightBlock* const block = status == ONNXC_OK ? program_->weights : nullptr;
+  if (block != nullptr && block->size > 0) weights_ = DeviceWeights::acquire(*gpu_, device_, *block, status, error);
+  return status;
 }
 
 // The best program that the driver is new enough for. Before HIP 6 the first is tried, and the error of
@@ -93,22 +95,6 @@ onnxc_status DeviceModule::load_program(const GpuDescription& description, Error
   return status_of(result);
 }
 
-// In a stream of its own, and nobody waits but the first kernels: the null stream would wait for the caller's work, and
-// spoil a capture.
-onnxc_status DeviceModule::upload_weights(ErrorText& error) {
-  const auto bytes = static_cast<size_t>(program_->weights_size);
-  GpuResult result = gpu_->allocate(&weights_, bytes);
-  if (!succeeded(*gpu_, result, "for the weights", error)) return status_of(result);
-  result = gpu_->create_stream(&upload_, gpu_stream_non_blocking);
-  if (!succeeded(*gpu_, result, "", error)) return status_of(result);
-  result = gpu_->create_event(&arrival_, gpu_event_without_time);
-  if (!succeeded(*gpu_, result, "", error)) return status_of(result);
-  result = gpu_->copy(weights_, program_->weights, bytes, GpuCopy::to_device, upload_);
-  if (!succeeded(*gpu_, result, "of the weights", error)) return status_of(result);
-  result = gpu_->record(arrival_, upload_);
-  return succeeded(*gpu_, result, "", error) ? ONNXC_OK : status_of(result);
-}
-
 void DeviceModule::unload() {
   if (!is_open_) return;
   {
@@ -121,12 +107,7 @@ void DeviceModule::unload() {
 }
 
 void DeviceModule::give_back() {
-  if (upload_ != nullptr) {
-    ignore(gpu_->wait_for_stream(upload_));
-    ignore(gpu_->destroy_stream(upload_));
-  }
-  if (arrival_ != nullptr) ignore(gpu_->destroy_event(arrival_));
-  if (weights_ != nullptr) ignore(gpu_->free(weights_));
+  if (weights_ != nullptr) DeviceWeights::release(weights_);
   code_.unload(*gpu_);
 }
 

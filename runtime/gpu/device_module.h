@@ -1,8 +1,9 @@
-// The code and weights of the model on one GPU, shared by all instances there: the first instance loads them, the last
-// unloads them.
+// The code and weights of an entry on one GPU, shared by all its instances there: the first instance loads them, the
+// last unloads them.
 #pragma once
 
 #include "gpu/device_code.h"
+#include "gpu/device_weights.h"
 #include "gpu/library/gpu_library.h"
 #include "gpu/program.h"
 
@@ -20,14 +21,13 @@ class DeviceModule {
   const GpuDevice& device() const { return device_; }
   const DeviceProgram& program() const { return *program_; }
   GpuKernel kernel(int32_t index) const { return code_.kernel(index); }
-  char* weights() const { return static_cast<char*>(weights_); }
+  char* weights() const { return weights_ != nullptr ? weights_->data() : nullptr; }
   // The event that a stream must wait for before its kernels read the weights; null if there are none.
-  GpuEvent weights_arrival() const { return arrival_; }
+  GpuEvent weights_arrival() const { return weights_ != nullptr ? weights_->arrival() : nullptr; }
 
  private:
   explicit DeviceModule(const ModelDescription& model) : model_(model) {}
   onnxc_status load(const GpuDescription& description, ErrorText& error);
-  onnxc_status upload_weights(ErrorText& error);
   onnxc_status load_program(const GpuDescription& description, ErrorText& error);
   void unload();
   void give_back();
@@ -39,9 +39,7 @@ class DeviceModule {
   int users_ = 0;
   const DeviceProgram* program_ = nullptr;  // that for this GPU
   DeviceCode code_;
-  void* weights_ = nullptr;
-  GpuStream upload_ = nullptr;
-  GpuEvent arrival_ = nullptr;
+  DeviceWeights* weights_ = nullptr;
   DeviceModule* next_ = nullptr;  // of the list of all
 };
 

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "gpu/backend.h"
-#include "gpu/copy_streams.h"
+#include "gpu/copies/copy_streams.h"
 #include "gpu/device_module.h"
 #include "kernels/hip/volume/volume_geometry.h"
 

@@ -32,6 +32,12 @@ struct VolumeKernels {
   int32_t finish = -1;
 };
 
+// Weights that lie in model.so once, and in a GPU's memory. The programs of several entries may share them.
+struct WeightBlock {
+  const unsigned char* bytes;
+  int64_t size;
+};
+
 struct DeviceProgram {
   const char* architecture;          // that the code is for: "gfx942", "sm_80" (program_choice.h: which cards run it)
   int32_t compute_units;             // of the card that it is planned for
@@ -48,8 +54,7 @@ struct DeviceProgram {
   const BufferDescription* buffers;
   int32_t step_count;
   const StepDescription* steps;
-  const unsigned char* weights;
-  int64_t weights_size;
+  const WeightBlock* weights = nullptr;  // none: the model has no weights
 
   uint32_t shared_bytes_of(int32_t kernel) const { return shared_bytes == nullptr ? 0 : shared_bytes[kernel]; }
 };

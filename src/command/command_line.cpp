@@ -9,6 +9,7 @@
 
 #include "command/option_table.h"
 #include "machine/gpu_machines.h"
+#include "pipeline/graph_files.h"
 #include "pipeline/outcome.h"
 #include "pipeline/pass_table.h"
 #include "support/diagnostics.h"
@@ -327,6 +328,7 @@ struct Words {
     check_gpus(options);
     check_gpu_code(options);
     check_marches(options);
+    graph_files(options);  // refuses what is for one graph
     const bool prints_only = options.dump_shapes || options.dump_ir || options.report || options.run_pass;
     if (options.output.empty() && !prints_only)
       throw UsageError("nothing to do: give -o FILE, --dump-shapes, --report or --dump-ir");

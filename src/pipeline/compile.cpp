@@ -212,18 +212,27 @@ class Compilation {
     if (options_.for_gpu()) check_types_for_gpu(graph);
   }
 
-  // The graph is not looked at after it.
+  // Nothing is kept of the graph: one of several at a time takes memory, and equal weights take it once.
   void lower(Work& work) {
     work.programs = lower_for_all(options_, passes_, *work.model.graph, targets_, *work.report);
     passes_.check_dump();
     if (work.programs.cpu) work.report->add_cpu(work.programs.best_cpu());
     if (options_.emit == Emit::ir) write_file(options_.output, to_string(work.programs.bound()));
+    work.model.graph.reset();
+    if (graphs_.size() > 1) share_constants(work.programs);
+  }
+
+  void share_constants(Programs& programs) {
+    if (programs.cpu) constants_.share(*programs.cpu);
+    for (CpuVariant& variant : programs.variants) constants_.share(variant.program);
+    for (GpuVariant& variant : programs.gpus) constants_.share(variant.program);
   }
 
   void emit() {
     const std::string described = describe(options_, machines_);
-    for (Work& work : graphs_)
-      if (!work.programs.gpus.empty()) work.devices = emit_devices(work, described);
+    device_weights_.resize(graphs_.front().programs.gpus.size());
+    for (size_t entry = 0; entry < graphs_.size(); ++entry)
+      if (!device_weights_.empty()) emit_devices(entry, described);
     if (last_ == Stage::emit) return graphs_.front().report->add_kernels(kernels_, {});  // only planned
     const CpuMachine& machine = machines_.front();
     passes_.time("emit", [&] {
@@ -231,25 +240,28 @@ class Compilation {
       for (Work& work : graphs_)
         entries.push_back({work.file.entry, work.model.facts.sha256, work.programs.bound(), std::move(work.devices),
                            work.programs.variants});
-      emitted_ = emit_model(std::move(entries), {machine, described, build_lines(machine), options_.for_cpu()});
+      emitted_ = emit_model(std::move(entries), {machine, described, build_lines(machine), options_.for_cpu()},
+                            std::move(device_weights_));
     });
   }
 
-  // The report tells of the first.
-  std::vector<EmittedDevice> emit_devices(Work& work, const std::string& described) {
-    std::vector<EmittedDevice> devices;
+  // The report tells of the first card.
+  void emit_devices(size_t entry, const std::string& described) {
+    Work& work = graphs_[entry];
     passes_.time("emit for hip", [&] {
       for (const auto& [gpu, program] : work.programs.gpus) {
         const bool is_cubin = options_.makes_cubin(gpu);
-        const DeviceSuffixes suffixes = device_suffixes(gpu, devices.size(), is_cubin);
+        const size_t card = work.devices.size(), index = entry * work.programs.gpus.size() + card;
+        const DeviceSuffixes suffixes = device_suffixes(gpu, index, is_cubin, entry);
         const std::vector<std::string> lines = device_build_lines(gpu, suffixes);
-        devices.push_back(emit_hip(program, {gpu, work.model.facts.sha256, described, lines, devices, is_cubin}));
+        work.devices.push_back(emit_hip(
+            program, {gpu, work.model.facts.sha256, described, lines, is_cubin, card, entry}, device_weights_[card]));
       }
     });
-    work.report->add_gpu(options_.gpus.front(), target_text(devices.front().machine, devices.front().is_cubin),
+    const EmittedDevice& first = work.devices.front();
+    work.report->add_gpu(options_.gpus.front(), target_text(first.machine, first.is_cubin),
                          work.programs.gpus.front().program);
-    kernels_ = devices.front().kernels;
-    return devices;
+    if (entry == 0) kernels_ = first.kernels;
   }
 
   void build() {
@@ -274,7 +286,9 @@ class Compilation {
     for (Work& work : graphs_) work.report->finish();
     if (last_ != Stage::build || options_.emit != Emit::shared_object) return;
     try {
-      request_.messages(MessageKind::progress, result_line(options_, graphs_.front().programs.bound(), machines_));
+      std::vector<const Program*> programs;
+      for (const Work& work : graphs_) programs.push_back(&work.programs.bound());
+      request_.messages(MessageKind::progress, result_line(options_, programs, machines_));
     } catch (const UserError& error) {  // it is written, and whole
       request_.messages(MessageKind::warning, error.what());
     }
@@ -288,8 +302,10 @@ class Compilation {
   const std::string ptxas_;
   PassRunner passes_;
   std::vector<Work> graphs_;
+  SharedConstants constants_;
   std::vector<CpuMachine> machines_;
   std::vector<Target> targets_;
+  std::vector<WeightBytes> device_weights_;  // of each card
   EmittedModel emitted_;
   std::vector<DeviceKernel> kernels_;  // of the first GPU
 };

@@ -13,7 +13,6 @@ namespace {
 
 void check_options(const Options& options) {
   const std::string given = counted(options.more_models.size() + 1, "MODEL");
-  if (options.output.empty()) throw UsageError(fmt::format("{} become one file: give -o FILE", given));
   const auto refuse = [&](bool is_given, const std::string& option) {
     if (is_given) throw UsageError(fmt::format("{} is for one graph, and {} are given; give one", option, given));
   };
@@ -24,7 +23,8 @@ void check_options(const Options& options) {
   refuse(!options.outputs.empty(), "--outputs");
   refuse(options.report && options.json, "--report as JSON");
   refuse(options.report && !options.report->empty(), "--report=FILE");
-  refuse(options.for_gpu(), "--target " + options.target);
+  refuse(options.report && options.for_gpu(), "--report on a GPU");
+  if (options.output.empty()) throw UsageError(fmt::format("{} become one file: give -o FILE", given));
 }
 
 }  // namespace

@@ -13,9 +13,10 @@ std::vector<std::string> suffixes_of_sources(const Options& options) {
   std::vector<std::string> suffixes(std::begin(source_suffixes), std::end(source_suffixes));
   if (!options.for_gpu()) return suffixes;
   const std::vector<machine::GpuMachine> gpus = gpus_of(options);
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const DeviceSuffixes device = device_suffixes(gpus[i], i, options.makes_cubin(gpus[i]));
-    suffixes.insert(suffixes.end(), {device.source, device.weights});
+  for (size_t i = 0; i < gpus.size() * (1 + options.more_models.size()); ++i) {
+    const machine::GpuMachine& gpu = gpus[i % gpus.size()];
+    suffixes.push_back(device_suffixes(gpu, i, options.makes_cubin(gpu), i / gpus.size()).source);
+    if (i < gpus.size()) suffixes.push_back(device_weights_suffix(i));
   }
   return suffixes;
 }

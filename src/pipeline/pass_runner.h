@@ -21,6 +21,7 @@ class PassRunner {
   PassRunner(const Options& options, MessageSink messages)
       : options_(options),
         messages_(std::move(messages)),
+        file_(options.model),
         deadline_(std::chrono::steady_clock::now() + std::chrono::seconds(options.limits.max_seconds)) {}
 
   // The file of the graph that passes run on from now on.
@@ -60,8 +61,8 @@ class PassRunner {
 
   const Options& options_;
   MessageSink messages_;
+  std::filesystem::path file_;  // of the graph
   std::chrono::steady_clock::time_point deadline_;
-  std::filesystem::path file_;
   std::vector<std::string> passes_;  // that have run
   std::vector<std::pair<std::string, std::chrono::duration<double>>> times_;
 };

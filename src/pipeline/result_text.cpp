@@ -4,8 +4,11 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <system_error>
 
+#include "pipeline/graph_files.h"
+#include "support/list_text.h"
 #include "support/text.h"
 #include "toolchain/library_needs.h"
 
@@ -16,6 +19,12 @@ std::string names_of(std::span<const CpuMachine> machines, const char* separator
   std::vector<std::string> names;
   for (const CpuMachine& machine : machines) names.push_back(machine.march);
   return fmt::format("{}", fmt::join(names, separator));
+}
+
+std::vector<std::string> entry_names(const Options& options) {
+  std::vector<std::string> names;
+  for (const GraphFile& file : graph_files(options)) names.push_back(printable(file.entry));
+  return names;
 }
 
 }  // namespace
@@ -36,7 +45,8 @@ std::string describe(const Options& options, std::span<const CpuMachine> machine
   return text;
 }
 
-std::string result_line(const Options& options, const Program& program, std::span<const CpuMachine> machines) {
+std::string result_line(const Options& options, const std::vector<const Program*>& programs,
+                        std::span<const CpuMachine> machines) {
   std::error_code error;
   const double megabytes = static_cast<double>(std::filesystem::file_size(options.output, error)) / 1e6;
   const std::string glibc = needs_of(options.output).glibc;
@@ -46,11 +56,13 @@ std::string result_line(const Options& options, const Program& program, std::spa
                   options.for_cpu() ? "cpu" : "host code for cpu", names_of(machines, " and "),
                   options.marches == Options().marches ? " (this machine's; --march chooses)" : "",
                   glibc.empty() ? "2.2.5" : glibc);
-  std::map<std::string, std::string> symbols_of_rule;  // one entry for D, H and W alike
-  for (const SizeRule& rule : program.size_rules)
-    symbols_of_rule[printable(rule.legal)] +=
-        (symbols_of_rule[printable(rule.legal)].empty() ? "" : ", ") + printable(rule.symbol.name());
-  for (const auto& [legal, symbols] : symbols_of_rule) line += fmt::format("; {} = {}", symbols, legal);
+  if (programs.size() > 1) line += fmt::format("; entries {}", list_text(entry_names(options)));
+  std::map<std::string, std::set<std::string>> symbols_of_rule;  // one entry for D, H and W alike
+  for (const Program* program : programs)
+    for (const SizeRule& rule : program->size_rules)
+      symbols_of_rule[printable(rule.legal)].insert(printable(rule.symbol.name()));
+  for (const auto& [legal, symbols] : symbols_of_rule)
+    line += fmt::format("; {} = {}", fmt::join(symbols, ", "), legal);
   return line;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
 
 // The ends of the names of a program's files, after the host file's name.
 struct DeviceSuffixes {
-  std::string source, weights;
+  std::string source;
   std::string compiled;  // by clang
   std::string code;      // what model.so holds: the same, or the cubin that is assembled of it
 };

@@ -23,6 +23,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string numbered(const char* stem, size_t index) { return index == 0 ? stem : fmt::format("{}{}", stem, index); }
+
+DeviceSuffixes device_suffixes(const EmittedDevice& device, size_t index) {
+  return onnxc::device_suffixes(device.machine, index, device.is_cubin, device.entry);
+}
+
 class Build {
  public:
   Build(const EmittedModel& model, const ToolchainOptions& options)
@@ -78,20 +84,18 @@ class Build {
       // Only of the first GPU, as the report is. Ptxas tells of PTX.
       if (options_.reports_kernels && i == 0 && gpu.vendor == machine::Vendor::amd)
         commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
-      if (device.has_own_weights) add_data(device.weights_symbol, device.weights);
     }
+    for (const EmittedWeights& weights : model_.device_weights) add_data(weights.symbol, weights.bytes);
     said_ = fmt::format("{}", fmt::join(run_all(), ""));
     commands_.clear();
     assemble_ptx();
     // The code is data of the host's file.
     for (size_t i = 0; i < model_.devices.size(); ++i)
-      add_assembly(device_code_symbol(model_.devices[i].machine), path("model" + suffixes_of(i).code));
+      add_assembly(device_code_symbol(model_.devices[i].machine, model_.devices[i].entry),
+                   path("model" + suffixes_of(i).code));
   }
 
-  DeviceSuffixes suffixes_of(size_t index) const {
-    const EmittedDevice& device = model_.devices[index];
-    return device_suffixes(device.machine, index, device.is_cubin);
-  }
+  DeviceSuffixes suffixes_of(size_t index) const { return device_suffixes(model_.devices[index], index); }
 
   // To cubins, and for the report of the first GPU, whose cubin is then thrown away.
   void assemble_ptx() {
@@ -115,7 +119,7 @@ class Build {
   std::string assemble(size_t index) {
     const machine::GpuMachine& gpu = model_.devices[index].machine;
     const std::string stem = path("model" + suffixes_of(index).compiled).string();
-    const std::string cubin = path("model" + device_suffixes(gpu, index, true).code).string();
+    const std::string cubin = path("model" + suffixes_of(index).code).string();
     const std::vector<std::string> command = ptxas_command(options_.ptxas, gpu, stem, cubin);
     ProcessResult result = run_process(command, {.deadline = options_.deadline, .memory = options_.memory});
     user_check(!result.timed_out,
@@ -254,12 +258,14 @@ std::string build_object(const EmittedModel& model, const ToolchainOptions& opti
   return Build(model, options).run(false, output);
 }
 
-DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin) {
-  const std::string stem = index == 0 ? ".device" : fmt::format(".device{}", index);
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin, size_t entry) {
   const char* const name = machine::is_default_card(gpu) ? gpu.architecture : gpu.name;
-  const std::string compiled = fmt::format(".{}.{}", name, gpu.vendor == machine::Vendor::nvidia ? "ptx" : "co");
-  return {stem + ".hip", stem + ".weights", compiled, is_cubin ? fmt::format(".{}.cubin", name) : compiled};
+  const std::string start = entry == 0 ? fmt::format(".{}.", name) : fmt::format(".entry{}.{}.", entry, name);
+  const std::string compiled = start + (gpu.vendor == machine::Vendor::nvidia ? "ptx" : "co");
+  return {numbered(".device", index) + ".hip", compiled, is_cubin ? start + "cubin" : compiled};
 }
+
+std::string device_weights_suffix(size_t index) { return numbered(".device", index) + ".weights"; }
 
 void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
@@ -271,13 +277,14 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   model.weights.write(open(".weights"));
   for (size_t i = 0; i < model.devices.size(); ++i) {
     const EmittedDevice& device = model.devices[i];
-    const DeviceSuffixes suffixes = device_suffixes(device.machine, i, device.is_cubin);
+    const DeviceSuffixes suffixes = device_suffixes(device, i);
     open(suffixes.source).write(device.source);
-    if (device.has_own_weights) {
-      device.weights.write(open(suffixes.weights));
-      data += data_assembly(device.weights_symbol, name + suffixes.weights);
-    }
-    data += data_assembly(device_code_symbol(device.machine), name + suffixes.code);
+    data += data_assembly(device_code_symbol(device.machine, device.entry), name + suffixes.code);
+  }
+  for (size_t i = 0; i < model.device_weights.size(); ++i) {
+    const EmittedWeights& weights = model.device_weights[i];
+    weights.bytes.write(open(device_weights_suffix(i)));
+    data += data_assembly(weights.symbol, name + device_weights_suffix(i));
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -37,12 +37,14 @@ std::string build_shared_object(const EmittedModel& model, const ToolchainOption
 std::string build_object(const EmittedModel& model, const ToolchainOptions& options,
                          const std::filesystem::path& output);
 
-// `output` is the source; the weights stand beside it as output + ".weights", and of each GPU its code and, if it has
-// weights of its own, these (device_suffixes). output + ".data.s" makes objects of what is data; how all of it is built
+// `output` is the source; the weights stand beside it as output + ".weights", and of each GPU its source and,
+// if no other has the same, its weights. output + ".data.s" makes objects of what is data; how all of it is built
 // is said in the source's header.
 inline constexpr const char* source_suffixes[] = {"", ".weights", ".data.s"};
-// ".device.hip", ".device.weights" and ".gfx942.co" or ".sm_80.ptx"; of a further GPU ".device1.hip" and so on.
-DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin);
+// ".device.hip", ".device.weights" and ".gfx942.co" or ".sm_80.ptx"; of a further GPU or graph, `index` counting all,
+// ".device1.hip" and so on; of a further graph ".entry1.gfx942.co".
+DeviceSuffixes device_suffixes(const machine::GpuMachine& gpu, size_t index, bool is_cubin, size_t entry);
+std::string device_weights_suffix(size_t index);
 void write_source(const EmittedModel& model, const std::filesystem::path& output);
 
 }  // namespace onnxc

@@ -15,6 +15,25 @@ TEST(Api, RefusesNewerVersions) {
   EXPECT_EQ(get_api(ONNXC_ABI_VERSION)->table_size, sizeof(onnxc_api));
 }
 
+TEST(Api, HasATableForEachEntry) {
+  LoadedModel model("fake_model.so");
+  ASSERT_EQ(model->entry_count, 2);
+  EXPECT_STREQ(model->entry_name, "fake");
+  EXPECT_EQ(model->entry(0), model.operator->());
+  const onnxc_api* const other = model->entry(1);
+  EXPECT_STREQ(other->entry_name, "other");
+  EXPECT_EQ(other->entry(0), model.operator->());
+  EXPECT_EQ(other->weights_bytes, model->weights_bytes);
+  EXPECT_EQ(other->table_size, sizeof(onnxc_api));
+  for (int32_t wrong : {-1, 2, INT32_MIN, INT32_MAX}) EXPECT_EQ(model->entry(wrong), nullptr);
+  onnxc_instance* instance = nullptr;
+  ASSERT_EQ(other->create(nullptr, &instance, nullptr, 0), ONNXC_OK);
+  FakeRun run(7);
+  EXPECT_EQ(run.run(model.operator->(), instance), ONNXC_OK);
+  EXPECT_TRUE(run.right());
+  other->destroy(instance);
+}
+
 TEST(Api, DescribesTheModel) {
   LoadedModel model("fake_model.so");
   EXPECT_STREQ(model->onnxc_version, "0.1.0");

@@ -184,8 +184,6 @@ const DeviceProgram device_program = {
     .buffers = buffers,
     .step_count = 8,
     .steps = device_steps,
-    .weights = nullptr,
-    .weights_size = 0,
 };
 #ifdef FAKE_BOTH_VENDORS
 const DeviceProgram of_other_vendor =

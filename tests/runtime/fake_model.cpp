@@ -154,7 +154,13 @@ const ModelDescription model = {
     .cpu_programs = programs,
     .cpu_program_count = 1,
 };
-Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+// The same graph once more.
+const ModelDescription other = [] {
+  ModelDescription description = model;
+  description.name = "other";
+  return description;
+}();
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}, {&other, &entry_functions<1>, {}, {}}};
 
 }  // namespace
 
@@ -163,7 +169,7 @@ extern const SharedObject shared_object = {
     .weights = reinterpret_cast<const unsigned char*>(&weights),
     .weights_size = sizeof weights,
     .entries = entries,
-    .entry_count = 1,
+    .entry_count = 2,
 };
 
 }  // namespace onnxc::runtime

@@ -25,11 +25,12 @@ namespace {
 
 class HipEmitter {
  public:
-  HipEmitter(const Program& program, const HipEmitOptions& options)
+  HipEmitter(const Program& program, const HipEmitOptions& options, WeightBytes& weights)
       : program_(program),
         options_(options),
-        suffix_(options.earlier.empty() ? "" : std::to_string(options.earlier.size())),
+        suffix_(options.card == 0 ? "" : std::to_string(options.card)),
         context_(program),
+        weights_(weights),
         volume_kernels_(program) {}
 
   EmittedDevice run() {
@@ -50,14 +51,14 @@ class HipEmitter {
     emitted.machine = options_.machine;
     emitted.is_cubin = options_.is_cubin;
     emitted.program = "device_program" + suffix_;
-    name_weights(emitted);
+    emitted.card = options_.card;
+    emitted.entry = options_.entry;
     const size_t first_of_volumes = kernels_.size();
     print_volume_kernels();
-    print_program(emitted, first_of_volumes);
+    print_program(emitted.program, first_of_volumes);
     emitted.source = device_header() + device_.take() + "}  // namespace onnxc::kernels\n";
     emitted.host = host_.take();
     emitted.host_headers = {host_headers_.begin(), host_headers_.end()};
-    emitted.weights = std::move(weights_);
     emitted.kernels = std::move(reported_);
     return emitted;
   }
@@ -269,14 +270,6 @@ class HipEmitter {
 
   void print_buffers() { host_.array("BufferDescription", "buffers", buffer_table(context_, weights_)); }
 
-  void name_weights(EmittedDevice& emitted) const {
-    const auto same = std::ranges::find_if(options_.earlier, [&](const EmittedDevice& other) {
-      return other.has_own_weights && other.weights.equals(weights_);
-    });
-    emitted.has_own_weights = same == options_.earlier.end();
-    emitted.weights_symbol = emitted.has_own_weights ? "onnxc_device_weights" + suffix_ : same->weights_symbol;
-  }
-
   void print_volume_kernels() {
     if (volume_kernels_.empty()) return;
     for (const std::string& header : VolumeKernels::headers()) device_headers_.insert(header);
@@ -303,15 +296,13 @@ class HipEmitter {
     return name;
   }
 
-  void print_program(const EmittedDevice& emitted, size_t first_of_volumes) {
-    const std::string code = device_code_symbol(options_.machine), space = "hip" + suffix_ + "::";
+  void print_program(const std::string& name, size_t first_of_volumes) {
+    const std::string code = device_code_symbol(options_.machine, options_.entry), space = "hip" + suffix_ + "::";
     host_.array("char* const", "device_kernels" + suffix_, kernels_);
     const std::string shared_bytes = print_launch_lds_bytes();
-    if (emitted.has_own_weights)
-      host_.line(fmt::format("extern \"C\" const unsigned char {}[];", emitted.weights_symbol));
     host_.line(fmt::format("extern \"C\" const unsigned char {}[];", code));
-    auto program = host_.scope(fmt::format("static const DeviceProgram {} =", emitted.program), ";");
-    auto field = [&](const char* name, const std::string& value) { host_.line(fmt::format(".{} = {},", name, value)); };
+    auto program = host_.scope(fmt::format("static const DeviceProgram {} =", name), ";");
+    auto field = [&](const char* key, const std::string& value) { host_.line(fmt::format(".{} = {},", key, value)); };
     field("architecture", c_string_literal(code_architecture(options_.machine, options_.is_cubin)));
     field("compute_units", space + "planned_gpu.compute_units");
     field("code_object", code);
@@ -325,14 +316,14 @@ class HipEmitter {
     field("buffers", space + "buffers");
     field("step_count", std::to_string(steps_.size()));
     field("steps", space + "steps");
-    field("weights", emitted.weights_symbol);
-    field("weights_size", std::to_string(weights_.size()));
+    field("weights", "&" + device_weight_block(options_.card));
   }
 
   const Program& program_;
   const HipEmitOptions& options_;
   const std::string suffix_;  // of the names that each of several programs has
   EmitContext context_;
+  WeightBytes& weights_;  // of the card
   const VolumeKernels volume_kernels_;
   TextWriter device_, host_;
   StepDescriptionPrinter descriptions_{context_, 1};
@@ -344,7 +335,6 @@ class HipEmitter {
   std::vector<std::string> kernels_, steps_;
   std::map<size_t, int64_t> launch_lds_bytes_;  // by the number of the kernel
   std::vector<DeviceKernel> reported_;
-  WeightBytes weights_;
 };
 
 }  // namespace
@@ -355,7 +345,11 @@ std::string identifier(const machine::GpuMachine& gpu) {
   return name;
 }
 
-std::string device_code_symbol(const machine::GpuMachine& gpu) { return "onnxc_device_code_" + identifier(gpu); }
+std::string device_code_symbol(const machine::GpuMachine& gpu, size_t entry) {
+  return "onnxc_device_code_" + identifier(gpu) + (entry == 0 ? "" : fmt::format("_entry{}", entry));
+}
+
+std::string device_weight_block(size_t card) { return fmt::format("device_weights{}", card); }
 
 std::string code_architecture(const machine::GpuMachine& gpu, bool is_cubin) {
   return is_cubin ? machine::cubin_architecture(gpu) : gpu.architecture;
@@ -367,8 +361,8 @@ std::string target_text(const machine::GpuMachine& gpu, bool is_cubin) {
                      machine::is_default_card(gpu) ? "" : fmt::format(" ({})", gpu.name));
 }
 
-EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options) {
-  return HipEmitter(program, options).run();
+EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options, WeightBytes& weights) {
+  return HipEmitter(program, options, weights).run();
 }
 
 }  // namespace onnxc

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -13,28 +12,24 @@
 
 namespace onnxc {
 
-struct EmittedDevice;
-
 struct HipEmitOptions {
   machine::GpuMachine machine;  // that the program is planned and compiled for
   std::string model_hash;
   std::string options;
-  std::vector<std::string> build_lines;         // how a person builds the code object, for the head of the source
-  std::span<const EmittedDevice> earlier = {};  // the same model for other cards, whose weights may serve this one
-  bool is_cubin = false;                        // NVIDIA's code, assembled for the card; else PTX
+  std::vector<std::string> build_lines;  // how a person builds the code object, for the head of the source
+  bool is_cubin = false;                 // NVIDIA's code, assembled for the card; else PTX
+  size_t card = 0, entry = 0;            // the numbers of the card and of the graph among those of the model.so
 };
 
 struct EmittedDevice {
   machine::GpuMachine machine;
   bool is_cubin = false;
+  size_t card = 0, entry = 0;
   std::string source;  // one HIP file: all kernels
-  // Text of the host file, inside of namespace onnxc::runtime: defines the DeviceProgram (runtime/gpu/program.h) that
+  // Text of the host file, inside of the entry's namespace: defines the DeviceProgram (runtime/gpu/program.h) that
   // `program` names.
   std::string host, program;
   std::vector<std::string> host_headers;  // that it needs
-  WeightBytes weights;
-  std::string weights_symbol;  // the object in model.so; that of an earlier program if its weights are the same
-  bool has_own_weights = true;
   std::vector<DeviceKernel> kernels;
 };
 
@@ -48,10 +43,14 @@ std::string code_architecture(const machine::GpuMachine& gpu, bool is_cubin);
 // sm_89 cubin (rtx4090)" a cubin.
 std::string target_text(const machine::GpuMachine& gpu, bool is_cubin);
 
-// The object in model.so that is the code for a card.
-std::string device_code_symbol(const machine::GpuMachine& gpu);
+// The object in model.so that is the code of an entry for a card.
+std::string device_code_symbol(const machine::GpuMachine& gpu, size_t entry);
 
-// The program is one for hip_target. The same program and options give the same bytes.
-EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options);
+// The WeightBlock of a card in the host file, which all its programs name.
+std::string device_weight_block(size_t card);
+
+// The program is one for hip_target. Its weights are added to those of the card. The same program and options give the
+// same bytes.
+EmittedDevice emit_hip(const Program& program, const HipEmitOptions& options, WeightBytes& weights);
 
 }  // namespace onnxc

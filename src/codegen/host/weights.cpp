@@ -109,6 +109,21 @@ bool WeightBytes::equals(const WeightBytes& other) const {
                             [](const Place& a, const Place& b) { return has_equal_bytes(a.constant, b.constant); });
 }
 
+void SharedConstants::share(Program& program) {
+  for (Buffer& buffer : program.buffers) {
+    if (!buffer.constant) continue;
+    Tensor& constant = *buffer.constant;
+    std::vector<Tensor>& alike = by_hash_[short_hash(constant.bytes())];
+    const auto known = std::ranges::find_if(alike, [&](const Tensor& other) {
+      return other.dtype() == constant.dtype() && other.dims() == constant.dims() && has_equal_bytes(other, constant);
+    });
+    if (known != alike.end())
+      constant = *known;
+    else
+      alike.push_back(constant);
+  }
+}
+
 std::map<BufferId, int64_t> pack_weights(const Program& program, const std::vector<BufferId>& constants,
                                          WeightBytes& bytes) {
   std::map<BufferId, int64_t> offsets;

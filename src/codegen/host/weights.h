@@ -31,6 +31,15 @@ class WeightBytes {
   int64_t size_ = 0;
 };
 
+// The constants of programs that are compiled together: equal ones take the memory of one.
+class SharedConstants {
+ public:
+  void share(Program& program);
+
+ private:
+  std::unordered_map<uint64_t, std::vector<Tensor>> by_hash_;
+};
+
 // Packs a program's constants into the block, and returns the offset of each.
 std::map<BufferId, int64_t> pack_weights(const Program& program, const std::vector<BufferId>& constants,
                                          WeightBytes& bytes);

@@ -40,6 +40,22 @@ struct File {
   bool calls_functions = false;
 };
 
+// The blocks of the cards as objects of model.so: equal ones are one object.
+struct CardWeights {
+  explicit CardWeights(std::vector<WeightBytes> of_cards) {
+    for (WeightBytes& bytes : of_cards) {
+      const auto known = std::ranges::find_if(objects, [&](const auto& object) { return object.bytes.equals(bytes); });
+      object_of_card.push_back(static_cast<size_t>(known - objects.begin()));
+      if (known != objects.end()) continue;
+      const std::string number = objects.empty() ? "" : std::to_string(objects.size());
+      objects.push_back({"onnxc_device_weights" + number, std::move(bytes)});
+    }
+  }
+
+  std::vector<EmittedWeights> objects;
+  std::vector<size_t> object_of_card;
+};
+
 // An entry's part of a file.
 class EntryEmitter {
  public:
@@ -226,11 +242,13 @@ class EntryEmitter {
 // A file with its entries: the first CPU's, which defines the shared object, or that of a further CPU.
 class FileEmitter {
  public:
-  FileEmitter(const std::vector<ModelEntry>& entries, size_t cpu, const EmitOptions& options, WeightBytes& weights)
+  FileEmitter(const std::vector<ModelEntry>& entries, size_t cpu, const EmitOptions& options, WeightBytes& weights,
+              const CardWeights& card_weights)
       : entries_(entries),
         file_{cpu, cpu == 0 ? options.machine : entries.front().variants[cpu - 1].machine},
         options_(options),
-        weights_(weights) {
+        weights_(weights),
+        card_weights_(card_weights) {
     for (size_t i = 0; i < entries.size(); ++i) add_entry(i);
   }
 
@@ -272,8 +290,13 @@ class FileEmitter {
     writer_.line("");
     if (has_parts) print_part_macro();
     if (file_.cpu == 0) writer_.line("extern \"C\" const unsigned char onnxc_model_weights[];\n");
+    if (file_.cpu == 0)
+      for (const EmittedWeights& object : card_weights_.objects)
+        writer_.line(fmt::format("extern \"C\" const unsigned char {}[];\n", object.symbol));
     writer_.line("namespace onnxc::runtime {");
     writer_.line("using namespace onnxc::kernels;");
+    for (size_t card = 0; file_.cpu == 0 && card < card_weights_.object_of_card.size(); ++card)
+      writer_.line(fmt::format("extern const WeightBlock {};", device_weight_block(card)));
     writer_.line("");
   }
 
@@ -321,6 +344,11 @@ class FileEmitter {
   // Last, since all entries have placed their weights then.
   void print_shared_object() {
     TextWriter writer;
+    for (size_t card = 0; card < card_weights_.object_of_card.size(); ++card) {
+      const EmittedWeights& object = card_weights_.objects[card_weights_.object_of_card[card]];
+      writer.line(fmt::format("extern const WeightBlock {} = {{{}, {}}};", device_weight_block(card), object.symbol,
+                              object.bytes.size()));
+    }
     for (size_t i = 0; i < entries_.size(); ++i)
       writer.line(fmt::format("namespace {} {{ extern const ModelDescription model; }}", space_of(i)));
     {
@@ -343,6 +371,7 @@ class FileEmitter {
   File file_;
   const EmitOptions& options_;
   WeightBytes& weights_;
+  const CardWeights& card_weights_;
   std::vector<std::unique_ptr<EntryEmitter>> emitters_;
   TextWriter writer_;
 };
@@ -350,17 +379,20 @@ class FileEmitter {
 }  // namespace
 
 // The variants come first, since the first CPU's file says how large the weights of all are.
-EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options) {
+EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options,
+                        std::vector<WeightBytes> device_weights) {
   EmittedModel model;
-  FileEmitter first(entries, 0, options, model.weights);
+  CardWeights card_weights(std::move(device_weights));
+  FileEmitter first(entries, 0, options, model.weights, card_weights);
   for (size_t i = 0; i < entries.front().variants.size(); ++i) {
-    FileEmitter emitter(entries, i + 1, options, model.weights);
+    FileEmitter emitter(entries, i + 1, options, model.weights, card_weights);
     emitter.check_agrees_with(first);
     model.variants.push_back(emitter.run());
   }
   EmittedSource own = first.run();
   model.source = std::move(own.text);
   model.parts = own.parts;
+  model.device_weights = std::move(card_weights.objects);
   for (ModelEntry& entry : entries) std::ranges::move(entry.devices, std::back_inserter(model.devices));
   return model;
 }

@@ -46,10 +46,17 @@ struct EmittedSource {
   int parts;
 };
 
+// A block of bytes as an object of the model.so.
+struct EmittedWeights {
+  std::string symbol;
+  WeightBytes bytes;
+};
+
 struct EmittedModel {
   std::string source;  // one C++ file
   WeightBytes weights;
-  std::vector<EmittedDevice> devices;  // for each entry and GPU; `source` holds their host parts
+  std::vector<EmittedWeights> device_weights;  // of the cards, equal blocks once
+  std::vector<EmittedDevice> devices;          // for each entry and GPU; `source` holds their host parts
   // The number of parts that may be compiled in parallel, each with ONNXC_PART defined as its number; 1: one whole.
   int parts = 1;
   // The same model for further CPUs. Each is compiled with `onnxc` defined as a name of its own, so that no function of
@@ -57,8 +64,10 @@ struct EmittedModel {
   std::vector<EmittedSource> variants = {};
 };
 
-// At least one entry, as many programs in each, and for the same CPUs. The same programs and options give the same
-// bytes. Throws UserError for a program whose input dims cannot be computed, naming the input and the dim.
-EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options);
+// At least one entry; as many programs in each, for the same CPUs and cards. `device_weights` are those of each card.
+// The same programs and options give the same bytes. Throws UserError for a program whose input dims cannot be
+// computed, naming the input and the dim.
+EmittedModel emit_model(std::vector<ModelEntry> entries, const EmitOptions& options,
+                        std::vector<WeightBytes> device_weights = {});
 
 }  // namespace onnxc

@@ -38,7 +38,8 @@ Planned planned_for(const machine::GpuMachine& gpu) {
   Planned planned;
   for (const Step& step : program.steps)
     if (const auto* call = std::get_if<KernelCall>(&step.work)) planned.kernel = call->spec->describe();
-  const EmittedDevice emitted = emit_hip(program, {gpu, "hash", "options", {}});
+  WeightBytes weights;
+  const EmittedDevice emitted = emit_hip(program, {gpu, "hash", "options", {}}, weights);
   planned.host = emitted.host;
   planned.device = emitted.source;
   return planned;
@@ -66,13 +67,12 @@ TEST(HipTarget, APartitionHasAPlanOfItsOwn) {
 TEST(HipTarget, ProgramsForSeveralCardsShareEqualWeights) {
   const auto graph = read_shaped_graph(convolution);
   std::vector<EmittedDevice> devices;
+  std::vector<WeightBytes> weights(3);
   for (const machine::GpuMachine& gpu : {machine::mi300x, machine::mi300a, machine::rx7900xtx}) {
     const Program program = lower(*graph, choose_kernels(*graph, hip_target(kernels::Products::float32, gpu)));
-    devices.push_back(emit_hip(program, {gpu, "hash", "options", {}, devices}));
+    devices.push_back(emit_hip(program, {gpu, "hash", "options", {}, false, devices.size()}, weights[devices.size()]));
   }
-  EXPECT_TRUE(devices[0].has_own_weights);
-  EXPECT_FALSE(devices[1].has_own_weights);
-  EXPECT_EQ(devices[1].weights_symbol, devices[0].weights_symbol);
+  EXPECT_TRUE(weights[0].equals(weights[1]));
   EXPECT_EQ(devices[1].program, "device_program1");
   EXPECT_THAT(devices[1].host, HasSubstr("namespace hip1 {"));
   EXPECT_THAT(devices[2].host, HasSubstr("namespace hip2 {"));

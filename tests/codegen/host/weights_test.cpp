@@ -33,5 +33,27 @@ TEST(WeightBytes, BytesThatDifferAtTheEndHaveTheirOwn) {
   EXPECT_EQ(weights.place(other), offset);
 }
 
+// Of a second program the constants are those of the first, if they are equal in all.
+TEST(SharedConstants, EqualConstantsOfTwoProgramsAreOne) {
+  const auto program_of = [](const std::vector<Tensor>& constants) {
+    Program program;
+    for (const Tensor& constant : constants) program.buffers.emplace_back().constant = constant;
+    return program;
+  };
+  const auto of = [](std::vector<int64_t> dims, float last) {
+    return Tensor::of<float>(DType::float32, std::move(dims), {1, 2, 3, last});
+  };
+  Program first = program_of({of({4}, 4), of({4}, 5)});
+  Program second = program_of({of({2, 2}, 4), of({4}, 5), of({4}, 6)});
+  SharedConstants shared;
+  shared.share(first);
+  shared.share(second);
+  const auto bytes = [](const Program& program, size_t i) { return program.buffers[i].constant->bytes().data(); };
+  EXPECT_EQ(bytes(second, 1), bytes(first, 1));
+  EXPECT_NE(bytes(second, 0), bytes(first, 0));
+  EXPECT_EQ(second.buffers[0].constant->dims(), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(second.buffers[2].constant->values<float>()[3], 6);
+}
+
 }  // namespace
 }  // namespace onnxc

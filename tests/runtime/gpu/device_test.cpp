@@ -231,6 +231,22 @@ TEST_F(Device, SharesCodeAndWeightsAmongInstances) {
   EXPECT_EQ(hip.alive(), 0);
 }
 
+TEST_F(Device, SharesWeightsAmongEntries) {
+  hip.reset(-1);
+  ASSERT_EQ(create(), ONNXC_OK) << error;
+  onnxc_instance* first = instance;
+  const int alive = hip.alive();
+  onnxc_options options = {};
+  options.struct_size = sizeof options;
+  options.device = ONNXC_GPU;
+  ASSERT_EQ(model->entry(1)->create(&options, &instance, nullptr, 0), ONNXC_OK);
+  EXPECT_EQ(hip.alive(), alive + 3);  // its stream, its event and its code
+  model->destroy(first);
+  expect_right(5);
+  destroy();
+  EXPECT_EQ(hip.alive(), 0);
+}
+
 TEST_F(Device, RunsInTheStreamThatItIsGivenAndWaitsThereForTheWeights) {
   hip.reset(-1);
   int callers = 0;

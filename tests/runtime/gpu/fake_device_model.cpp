@@ -63,6 +63,7 @@ const StepDescription device_steps[] = {
            [](const DeviceFrame& frame) { launch_row(frame, 1, t_buffer, k_buffer, y_buffer); })};
 const char* const kernels[] = {"multiply", "add"};
 const uint32_t shared_bytes[] = {0, 64 * 1024};
+const WeightBlock weight_block = {reinterpret_cast<const unsigned char*>(weights), sizeof weights};
 DeviceProgram planned_for(const char* architecture, int32_t compute_units, const char* code) {
   return {
       .architecture = architecture,
@@ -76,8 +77,7 @@ DeviceProgram planned_for(const char* architecture, int32_t compute_units, const
       .buffers = buffers,
       .step_count = 2,
       .steps = device_steps,
-      .weights = reinterpret_cast<const unsigned char*>(weights),
-      .weights_size = sizeof weights,
+      .weights = &weight_block,
   };
 }
 #ifdef FAKE_NVIDIA
@@ -124,7 +124,13 @@ const ModelDescription model = {
     .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
 };
-Entry entries[] = {{&model, &entry_functions<0>, {}, {}}};
+// The same graph once more.
+const ModelDescription other = [] {
+  ModelDescription description = model;
+  description.name = "other";
+  return description;
+}();
+Entry entries[] = {{&model, &entry_functions<0>, {}, {}}, {&other, &entry_functions<1>, {}, {}}};
 
 }  // namespace
 
@@ -133,7 +139,7 @@ extern const SharedObject shared_object = {
     .weights = reinterpret_cast<const unsigned char*>(weights),
     .weights_size = sizeof weights,
     .entries = entries,
-    .entry_count = 1,
+    .entry_count = 2,
 };
 
 }  // namespace onnxc::runtime

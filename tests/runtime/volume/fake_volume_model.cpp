@@ -97,8 +97,6 @@ const DeviceProgram device_program = {
     .buffers = buffers,
     .step_count = 1,
     .steps = device_steps,
-    .weights = nullptr,
-    .weights_size = 0,
 };
 const DeviceProgram* const device_programs[] = {&device_program};
 

@@ -1,5 +1,6 @@
 #include "onnxc_run/command_line.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "onnxc_run/inputs.h"
@@ -33,6 +34,12 @@ TEST(CommandLine, RefusesShapesThatMeanNothing) {
     Dims shapes;
     EXPECT_THROW(parse_shapes(text, shapes), UsageError) << text;
   }
+}
+
+TEST(CommandLine, RefusesAWordTooMany) {
+  EXPECT_THAT([] { parse({"model.so", "tests", "other"}); },
+              testing::ThrowsMessage<UsageError>(
+                  testing::StrEq("'other' is one word too many; an option that begins with a dash is expected")));
 }
 
 TEST(CommandLine, ReadsDims) {

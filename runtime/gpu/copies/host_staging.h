@@ -5,7 +5,7 @@
 // other instances go on.
 #pragma once
 
-#include "gpu/copy_streams.h"
+#include "gpu/copies/copy_streams.h"
 
 namespace onnxc::runtime {
 

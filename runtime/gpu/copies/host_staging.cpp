@@ -1,4 +1,4 @@
-#include "gpu/host_staging.h"
+#include "gpu/copies/host_staging.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "gpu/copy_streams.h"
+#include "gpu/copies/copy_streams.h"
 
 #include <initializer_list>
 

@@ -326,6 +326,10 @@ void add_to_rows() {
       to_rows<Layer<{32, 3, 1, three, two}, {16, 20, 24}>, true>);
   add("to rows/U-Net 32->3 1x1x1 @64x64x64", to_rows<Layer<{32, 3}, {64, 64, 64}>, false>);
   add("to rows/32->3 3x3x3 @16x16x16", to_rows<Layer<{32, 3, 1, three}, {16, 16, 16}>, false>);
+  add("to rows/VoxelMorph 16->3 3x3x3 @40x48x56", to_rows<Layer<{16, 3, 1, three}, {40, 48, 56}>, false>);
+  add("to rows/Wan 96->3 3x3x3 @4x120x208", to_rows<Layer<{96, 3, 1, three}, {4, 120, 208}>, false>);
+  add("to rows/128->3 3x3x3 @8x96x96", to_rows<Layer<{128, 3, 1, three}, {8, 96, 96}>, false>);
+  add("to rows/SVD 128->3 1x3x3 @8x96x96", to_rows<Layer<{128, 3, 1, {1, 3, 3}}, {8, 96, 96}>, false>);
 }
 
 template <class L>

@@ -1,16 +1,16 @@
 // Convolution and transposed convolution NCHWc to NCHW with few output channels (1 to 4).
 //
-// Problem: as in conv_direct.h with stride 1, or as in conv_transpose.h. The last layers of segmentation networks have
-// two or three output channels; an NCHWc block of them is mostly padding, which the next layers compute and move as
-// well. Method: lanes are neighbouring voxels of a row. A task transposes the input blocks that it reads to NCHW rows
-// in scratch (transpose.h), with zeros past their ends. A register tile is some vectors along a row by all output
-// channels and, in a transposed convolution, by all residues modulo the stride; each element is one chain of FMAs of a
-// shifted vector with a broadcast weight. A residue takes only its own taps. At the end the residues of a row are
-// interleaved, and epilogue and stores go along the output rows. If a chain would become long, it is summed up after
-// each tap of depth and height; only the shape fixes the order of each sum. Limits: one group, dilation 1. Bound by:
-// FMA throughput with many channels; a 1x1x1 by memory and the transposition. 3x3x3 with stride 2 from 32 to 3 channels
-// reaches 41% of the peak; conv_transpose_packed.h has 18%. Two fifths of the time are the transposition, repeated for
-// each tap of the depth, and rows of 24 positions fill three quarters of their vectors.
+// Problem: as in conv_direct.h with stride 1, or as in conv_transpose.h. The last layers of segmentation networks and
+// of decoders of video have two or three output channels; an NCHWc block of them is mostly padding, which the next
+// layers compute and move as well. Method: lanes are neighbouring voxels of a row. A task has a few planes of outputs.
+// Block by block of input channels and plane by plane it transposes what it reads to NCHW rows in scratch
+// (transpose.h), with zeros past their ends, and adds their products to its sums, which are in scratch as well: a plane
+// is transposed once for all outputs of the task. A register tile is some vectors along a row by all output channels
+// and, in a transposed convolution, by all residues modulo the stride; each element is one chain of FMAs of a shifted
+// vector with a broadcast weight, over those channels and the taps of a plane, if these are few, else of a row. A
+// residue takes only its own taps. At the end the residues of a row are interleaved, and epilogue and stores go along
+// the output rows. Only the shape fixes the order of each sum. Limits: one group, dilation 1. Bound by: FMA throughput
+// with many channels; a 1x1x1 by memory and the transposition.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"
@@ -63,11 +63,11 @@ class ConvolutionToRows {
                   void* scratch) {
     const RowsGeometry geometry = to_rows_geometry_at_run_time(packing, arguments.sizes);
     for (int64_t task = task_begin; task < task_end; ++task) {
-      Band band(arguments, geometry, task, static_cast<float*>(scratch));
+      Band band(geometry, task, static_cast<float*>(scratch));
       if constexpr (packing.is_pointwise()) {
         const Axes& size = arguments.sizes.output;
         for (int64_t voxel = band.column_begin, end = voxel + band.columns; voxel < end; voxel += band.columns) {
-          band.select_row({voxel / size.w / size.h, voxel / size.w % size.h, voxel % size.w}, end - voxel, arguments);
+          band.select_row({voxel / size.w / size.h, voxel / size.w % size.h, voxel % size.w}, end - voxel, size.w);
           run_band(arguments, epilogue, band);
         }
       } else {
@@ -82,144 +82,162 @@ class ConvolutionToRows {
   static constexpr Axes taps = packing.taps(), residues = packing.residues();
   static constexpr int outputs = static_cast<int>(shape.output_channels), sums_count = static_cast<int>(packing.sums());
   static constexpr int most_vectors = planar_vectors(packing.sums(), lanes);
+  static constexpr int64_t step = packing.step_channels(lanes);
   // A chain of more products loses digits (conv_winograd_geometry.h has the same length with fewer lanes a chain).
-  static constexpr bool adds_chains = shape.input_channels * taps.product() > 256;
+  static constexpr bool adds_rows = step * taps.h * taps.w > 256;
 
+  // The places of a task.
   struct Band {
     const RowsGeometry& geometry;
-    int64_t batch, plane;
+    int64_t batch, plane_begin, plane_end;
     int64_t row_begin, row_end, column_begin, columns;
-    TapRange planes;  // taps of the depth inside the input
-    float* lines;
+    float *lines, *sums;
 
-    Band(const Arguments& arguments, const RowsGeometry& geometry_, int64_t task, float* scratch)
-        : geometry(geometry_), lines(scratch) {
+    Band(const RowsGeometry& geometry_, int64_t task, float* scratch)
+        : geometry(geometry_), lines(scratch), sums(scratch + geometry_.line_elements) {
       const int64_t band = task % geometry.bands, piece = task / geometry.bands % geometry.pieces;
-      plane = task / geometry.bands / geometry.pieces % geometry.size.d;
-      batch = task / geometry.bands / geometry.pieces / geometry.size.d;
+      const int64_t range = task / geometry.bands / geometry.pieces % geometry.ranges;
+      batch = task / geometry.bands / geometry.pieces / geometry.ranges;
+      plane_begin = range * geometry.range_planes;
+      plane_end = smaller(plane_begin + geometry.range_planes, geometry.size.d);
       row_begin = band * geometry.band_rows;
       row_end = smaller(row_begin + geometry.band_rows, geometry.size.h);
       column_begin = piece * geometry.piece_columns;
       columns = smaller(geometry.piece_columns, geometry.size.w - column_begin);
-      find_planes(arguments);
     }
-    void find_planes(const Arguments& arguments) {
-      planes = taps_between(plane - geometry.begin_pads.d, taps.d, 1, 0, arguments.sizes.input.d);
-    }
-    // At most `most` voxels of one row, from `at` on.
-    void select_row(const Axes& at, int64_t most, const Arguments& arguments) {
-      plane = at.d;
+    // At most `most` voxels of one row of `width` voxels, from `at` on.
+    void select_row(const Axes& at, int64_t most, int64_t width) {
+      plane_begin = at.d;
+      plane_end = at.d + 1;
       row_begin = at.h;
       row_end = at.h + 1;
       column_begin = at.w;
-      columns = smaller(most, arguments.sizes.output.w - at.w);
-      find_planes(arguments);
+      columns = smaller(most, width - at.w);
     }
-    // The scratch line of input channel 0.
-    float* line(int64_t tap, int64_t row) const {
-      return lines + (tap * geometry.input_rows + row - row_begin) * shape.input_channels * geometry.row_stride;
-    }
+    // The scratch line of the first channel of a step.
+    float* line(int64_t row) const { return lines + (row - row_begin) * step * geometry.row_stride; }
+  };
+
+  // A row of places, and the residues modulo the stride of its outputs.
+  struct Row {
+    int64_t plane, row, rd, rh;
+    Axes at;      // of the output; w is not used
+    float* sums;  // [sum][column]
   };
 
   static void run_band(const Arguments& arguments, const Epilogue& epilogue, const Band& band) {
-    transpose_lines(arguments, band);
-    for (int64_t row = band.row_begin; row < band.row_end; ++row)
-      for (int64_t rd = 0; rd < residues.d; ++rd)
-        for (int64_t rh = 0; rh < residues.h; ++rh) run_row(arguments, epilogue, band, row, rd, rh);
+    const RowsGeometry& geometry = band.geometry;
+    const int64_t rows = (band.plane_end - band.plane_begin) * (band.row_end - band.row_begin);
+    for (int64_t i = 0; i < rows * geometry.row_sums; i += lanes) store(band.sums + i, splat(0.0f));
+    const int64_t first = larger(0, band.plane_begin - geometry.begin_pads.d);
+    const int64_t last = smaller(arguments.sizes.input.d, band.plane_end - geometry.begin_pads.d + taps.d - 1);
+    for (int64_t channel = 0; channel < shape.input_channels; channel += step)
+      for (int64_t d = first; d < last; ++d) {
+        transpose_lines(arguments, band, channel, d);
+        for_each_row(arguments, band, [&](const Row& row) { add_plane(arguments, band, channel, d, row); });
+      }
+    for_each_row(arguments, band, [&](const Row& row) { finish(arguments, epilogue, band, row); });
+  }
+
+  // All rows of a task that are inside of the output.
+  template <class Visit>
+  [[gnu::always_inline]] static void for_each_row(const Arguments& arguments, const Band& band, const Visit& visit) {
+    const RowsGeometry& geometry = band.geometry;
+    const Axes& size = arguments.sizes.output;
+    float* sums = band.sums;
+    for (int64_t plane = band.plane_begin; plane < band.plane_end; ++plane)
+      for (int64_t row = band.row_begin; row < band.row_end; ++row)
+        for (int64_t rd = 0; rd < residues.d; ++rd)
+          for (int64_t rh = 0; rh < residues.h; ++rh, sums += sums_count * geometry.piece_columns) {
+            const Axes at{plane * residues.d + rd - geometry.before.d, row * residues.h + rh - geometry.before.h, 0};
+            if (at.d >= 0 && at.d < size.d && at.h >= 0 && at.h < size.h) visit(Row{plane, row, rd, rh, at, sums});
+          }
   }
 
   // ---- the input's rows
 
-  static void transpose_lines(const Arguments& arguments, const Band& band) {
+  // Those of a step of channels in plane d of the input.
+  static void transpose_lines(const Arguments& arguments, const Band& band, int64_t first, int64_t d) {
     const RowsGeometry& geometry = band.geometry;
     const BlockedView& view = arguments.input_view;
-    for (int64_t tap = band.planes.begin; tap < band.planes.end; ++tap)
-      for (int64_t row = band.row_begin; row < band.row_end + taps.h - 1; ++row) {
-        const int64_t d = band.plane + tap - geometry.begin_pads.d, h = row - geometry.begin_pads.h;
-        if (h < 0 || h >= arguments.sizes.input.h) continue;
-        const Input* source = arguments.input + band.batch * view.batch_stride + d * view.d_stride + h * view.h_stride;
-        float* to = band.line(tap, row);
-        for (int64_t channel = 0; channel < shape.input_channels; channel += lanes) {
-          // All columns that the band's places read: what a register tile reads past them goes to no output.
-          transpose_row(source, arguments.sizes.input.w, band.column_begin - geometry.begin_pads.w,
-                        band.columns + taps.w - 1, smaller(lanes, shape.input_channels - channel), to,
-                        geometry.row_stride);
-          source += view.channel_block_stride;
-          to += lanes * geometry.row_stride;
-        }
-      }
+    const Input* plane = arguments.input + band.batch * view.batch_stride + d * view.d_stride;
+    const int64_t end = smaller(first + step, shape.input_channels);
+    for (int64_t row = band.row_begin; row < band.row_end + taps.h - 1; ++row) {
+      const int64_t h = row - geometry.begin_pads.h;
+      if (h < 0 || h >= arguments.sizes.input.h) continue;
+      // All columns that the band's places read: what a register tile reads past them goes to no output.
+      for (int64_t channel = first; channel < end; channel += lanes)
+        transpose_row(plane + channel / lanes * view.channel_block_stride + h * view.h_stride, arguments.sizes.input.w,
+                      band.column_begin - geometry.begin_pads.w, band.columns + taps.w - 1,
+                      smaller(lanes, end - channel), band.line(row) + (channel - first) * geometry.row_stride,
+                      geometry.row_stride);
+    }
   }
 
   // ---- sums
 
-  // A row of the output, and the taps of depth and height that it sums.
-  struct OutputRow {
-    int64_t row, rd, rh;
-    Axes at;  // of the output; w is not used
-    TapRange planes, rows;
-  };
-
-  // The part of a range of taps that a residue has.
-  static TapRange taps_of(const RowsAxis& axis, int64_t residue, const TapRange& inside) {
-    const int64_t begin = larger(inside.begin, axis.first_tap(residue));
-    return {begin, larger(begin, inside.end)};
-  }
-
-  static void run_row(const Arguments& arguments, const Epilogue& epilogue, const Band& band, int64_t row, int64_t rd,
-                      int64_t rh) {
+  // The products of a row of places with a step of channels in plane d of the input.
+  static void add_plane(const Arguments& arguments, const Band& band, int64_t channel, int64_t d, const Row& row) {
     const RowsGeometry& geometry = band.geometry;
-    const Axes &size = arguments.sizes.output, &before = geometry.before;
-    const Axes at{band.plane * residues.d + rd - before.d, row * residues.h + rh - before.h, 0};
-    if (at.d < 0 || at.d >= size.d || at.h < 0 || at.h >= size.h) return;
-    const TapRange rows = taps_between(row - geometry.begin_pads.h, taps.h, 1, 0, arguments.sizes.input.h);
-    const OutputRow output{row, rd, rh, at, taps_of(packing.d(), rd, band.planes), taps_of(packing.h(), rh, rows)};
-    int64_t column = 0;
-    for (; column + (most_vectors - 1) * lanes < band.columns; column += most_vectors * lanes)
-      run_tile<most_vectors>(arguments, epilogue, band, output, column);
-    run_rest<most_vectors - 1>(arguments, epilogue, band, output, column);
-  }
-
-  // The rest of a row: up to `vectors` of them.
-  template <int vectors>
-  static void run_rest(const Arguments& arguments, const Epilogue& epilogue, const Band& band, const OutputRow& output,
-                       int64_t column) {
-    if constexpr (vectors > 0) {
-      if (column + (vectors - 1) * lanes < band.columns)
-        run_tile<vectors>(arguments, epilogue, band, output, column);
-      else
-        run_rest<vectors - 1>(arguments, epilogue, band, output, column);
+    const int64_t td = d + geometry.begin_pads.d - row.plane;
+    if (td < packing.d().first_tap(row.rd) || td >= taps.d) return;
+    const TapRange inside = taps_between(row.row - geometry.begin_pads.h, taps.h, 1, 0, arguments.sizes.input.h);
+    const TapRange rows{larger(inside.begin, packing.h().first_tap(row.rh)), inside.end};
+    const float* weights =
+        arguments.weights + packing.offset(packing.d().kernel_tap(row.rd, td), 0) + channel * packing.line_size();
+    // Tiles of nearly equal size: one of a single vector has too few chains.
+    for (int64_t column = 0; column < band.columns;) {
+      const int64_t left = divide_up(band.columns - column, lanes);
+      const int64_t vectors = divide_up(left, divide_up(left, most_vectors));
+      add_vectors<most_vectors>(vectors, band, row, rows, channel, weights, column);
+      column += vectors * lanes;
     }
   }
 
-  template <int vectors>
-  [[gnu::noinline]] static void run_tile(const Arguments& arguments, const Epilogue& epilogue, const Band& band,
-                                         const OutputRow& output, int64_t column) {
-    vec sums[sums_count][vectors], totals[sums_count][vectors];
-    for (int i = 0; i < sums_count; ++i)
-      for (int v = 0; v < vectors; ++v) sums[i][v] = totals[i][v] = splat(0.0f);
-    for (int64_t td = output.planes.begin; td < output.planes.end; ++td)
-      for (int64_t th = output.rows.begin; th < output.rows.end; ++th) {
-        const int64_t kd = packing.d().kernel_tap(output.rd, td), kh = packing.h().kernel_tap(output.rh, th);
-        add_lines<vectors>(band.line(td, output.row + th) + column, band.geometry.row_stride,
-                           arguments.weights + packing.offset(kd, kh), sums);
-        if constexpr (adds_chains) {
-          for (int i = 0; i < sums_count; ++i)
-            for (int v = 0; v < vectors; ++v) {
-              totals[i][v] += sums[i][v];
-              sums[i][v] = splat(0.0f);
-            }
-          asm("" : "+m"(totals));  // in memory: the registers are the sums'
-        }
-      }
-    finish<vectors>(arguments, epilogue, band, output, column, adds_chains ? totals : sums);
+  // A tile of `vectors`, at most `most` of them.
+  template <int most>
+  static void add_vectors(int64_t vectors, const Band& band, const Row& row, const TapRange& rows, int64_t channel,
+                          const float* weights, int64_t column) {
+    if constexpr (most > 1)
+      if (vectors < most) return add_vectors<most - 1>(vectors, band, row, rows, channel, weights, column);
+    add_tile<most>(band, row, rows, channel, weights, column);
   }
 
-  // The products of all input channels at one tap of depth and height.
   template <int vectors>
-  [[gnu::always_inline]] static void add_lines(const float* line, int64_t distance, const float* weights,
-                                               vec (&sums)[sums_count][vectors]) {
+  [[gnu::noinline]] static void add_tile(const Band& band, const Row& row, const TapRange& rows, int64_t channel,
+                                         const float* weights, int64_t column) {
+    const RowsGeometry& geometry = band.geometry;
+    const int64_t channels = smaller(step, shape.input_channels - channel);
+    vec sums[sums_count][vectors];
+    const auto clear = [&] {
+      for (int i = 0; i < sums_count; ++i)
+        for (int v = 0; v < vectors; ++v) sums[i][v] = splat(0.0f);
+    };
+    const auto keep = [&] {
+      for (int i = 0; i < sums_count; ++i)
+        for (int v = 0; v < vectors; ++v) {
+          float* const to = row.sums + i * geometry.piece_columns + column + v * lanes;
+          store(to, load(to) + sums[i][v]);
+        }
+    };
+    clear();
+    for (int64_t th = rows.begin; th < rows.end; ++th) {
+      add_line<vectors>(band.line(row.row + th) + column, geometry.row_stride, channels,
+                        weights + packing.offset(0, packing.h().kernel_tap(row.rh, th)), sums);
+      if constexpr (adds_rows) {
+        keep();
+        clear();
+      }
+    }
+    if constexpr (!adds_rows) keep();
+  }
+
+  // The products of a step of channels at one tap of depth and height.
+  template <int vectors>
+  [[gnu::always_inline]] static void add_line(const float* line, int64_t distance, int64_t channels,
+                                              const float* weights, vec (&sums)[sums_count][vectors]) {
 #pragma clang loop unroll(disable)
-    for (int64_t channel = 0; channel < shape.input_channels; ++channel) {
+    for (int64_t channel = 0; channel < channels; ++channel) {
 #pragma clang loop unroll(full)
       for (int64_t t = 0; t < taps.w; ++t) {
         vec elements[vectors];
@@ -245,34 +263,29 @@ class ConvolutionToRows {
 
   // ---- outputs
 
-  template <int vectors>
-  [[gnu::always_inline]] static void finish(const Arguments& arguments, const Epilogue& epilogue, const Band& band,
-                                            const OutputRow& output, int64_t column,
-                                            const vec (&sums)[sums_count][vectors]) {
-    constexpr int64_t length = vectors * lanes * residues.w;
-    alignas(64) float staged[outputs][length];
-    for (int o = 0; o < outputs; ++o)
-      for (int v = 0; v < vectors; ++v) {
-        vec of_residues[residues.w];
-        for (int64_t residue = 0; residue < residues.w; ++residue)
-          of_residues[residue] = sums[residue * outputs + o][v];
-        interleave(of_residues, staged[o] + v * lanes * residues.w);
-      }
-    asm("" : "+m"(staged));  // the sums leave their registers here, so that the epilogue has them all
-    const int64_t begin = (band.column_begin + column) * residues.w - band.geometry.before.w;
-    const int64_t band_end = (band.column_begin + band.columns) * residues.w - band.geometry.before.w;
-    const int64_t end = smaller(begin + length, smaller(band_end, arguments.sizes.output.w));
+  static void finish(const Arguments& arguments, const Epilogue& epilogue, const Band& band, const Row& row) {
+    const RowsGeometry& geometry = band.geometry;
     const BlockedView& view = arguments.output_view;
-    const int64_t origin = band.batch * view.batch_stride + output.at.d * view.d_stride + output.at.h * view.h_stride;
+    const int64_t origin = band.batch * view.batch_stride + row.at.d * view.d_stride + row.at.h * view.h_stride;
+    const int64_t first = band.column_begin * residues.w - geometry.before.w;
+    const int64_t end = smaller(first + band.columns * residues.w, arguments.sizes.output.w);
 #pragma clang loop unroll(disable)
     for (int64_t o = 0; o < outputs; ++o)
 #pragma clang loop unroll(disable)
-      for (int64_t w = larger(begin, 0); w < end; w += lanes) {
-        const MatrixPosition position =
-            planar_position<spatial_axes>(band.batch, o, {output.at.d, output.at.h, w},
-                                          origin + o * view.channel_block_stride + w, smaller(lanes, end - w));
-        const vec value = load_partial(staged[o] + (w - begin), position.count);
-        store_partial(arguments.output + position.offset, epilogue(value, position), position.count);
+      for (int64_t column = 0; column < band.columns; column += lanes) {
+        alignas(64) float staged[lanes * residues.w];
+        vec of_residues[residues.w];
+        for (int64_t residue = 0; residue < residues.w; ++residue)
+          of_residues[residue] = load(row.sums + (residue * outputs + o) * geometry.piece_columns + column);
+        interleave(of_residues, staged);
+        const int64_t begin = first + column * residues.w;
+        for (int64_t w = larger(begin, 0); w < smaller(end, begin + lanes * residues.w); w += lanes) {
+          const int64_t count = smaller(lanes, smaller(end, begin + lanes * residues.w) - w);
+          const MatrixPosition position = planar_position<spatial_axes>(
+              band.batch, o, {row.at.d, row.at.h, w}, origin + o * view.channel_block_stride + w, count);
+          const vec value = load_partial(staged + (w - begin), count);
+          store_partial(arguments.output + position.offset, epilogue(value, position), count);
+        }
       }
   }
 

@@ -46,6 +46,11 @@ struct RowsPacking {
   constexpr bool is_pointwise() const { return shape.kernel == Axes{1, 1, 1} && residues() == Axes{1, 1, 1}; }
   // Sums for one vector of positions m: one for each residue and output channel.
   constexpr int64_t sums() const { return w().residues() * shape.output_channels; }
+  // Input channels that are transposed and multiplied at a time: whole blocks of `target_lanes`.
+  constexpr int64_t step_channels(int target_lanes) const {
+    constexpr int64_t enough = 32;
+    return smaller(round_up(shape.input_channels, target_lanes), larger(enough, target_lanes));
+  }
   // Weights of an input channel at one tap of the depth and the height.
   constexpr int64_t line_size() const { return shape.kernel.w * shape.output_channels; }
   constexpr int64_t offset(int64_t kd, int64_t kh) const {
@@ -64,23 +69,27 @@ constexpr bool to_rows_supports(const RowsPacking& packing, int target_lanes) {
          packing.sums() <= machine::vector_unit(target_lanes).registers - 2;
 }
 
-// A task computes all outputs of a band of rows of one plane of positions m, or of a piece of these rows if they are
-// long. A pointwise convolution is one row of all voxels, so that its tasks are the same whether the caller says so or
-// not (convolution_call.h). Scratch holds the input that the task reads, as floats [tap of the depth][row][input
-// channel] [column], with zeros for a row that continues past its ends.
+// A task computes all outputs of some planes of positions m, in a band of their rows, or of a piece of these rows if
+// they are long. A pointwise convolution is one row of all voxels, so that its tasks are the same whether the caller
+// says so or not (convolution_call.h). Scratch holds one plane of some input channels, as floats
+// [row][channel][column], with zeros for a row that continues past its ends; and the task's sums, [plane][row][residue
+// of the depth] [residue of the height][sum][column].
 struct RowsGeometry {
   Axes size, begin_pads, before;  // of the axes, as RowsAxis has them
-  int64_t piece_columns, pieces;  // the last piece, and the last band, may be smaller
+  int64_t piece_columns, pieces;  // the last piece, and the last band and range, may be smaller
   int64_t band_rows, bands;
-  int64_t input_rows, row_stride;  // in scratch
+  int64_t range_planes, ranges;
+  int64_t input_rows, row_stride, line_elements, row_sums;  // in scratch
   KernelWork work;
 };
 
 constexpr RowsGeometry to_rows_geometry(const RowsPacking& packing, const ConvSizes& sizes, int target_lanes) {
-  // A quarter of a second-level cache of 1 MiB.
-  constexpr int64_t budget = 256 * 1024 / static_cast<int64_t>(sizeof(float)), wished_tasks = 16, most_columns = 256;
+  // Together three eighths of a second-level cache of 1 MiB.
+  constexpr int64_t line_budget = 256 * 1024 / sizeof(float), sum_budget = 128 * 1024 / sizeof(float);
+  // With more, less is transposed twice; there must be tasks for all cores.
+  constexpr int64_t most_rows = 8, most_planes = 4, wished_tasks = 16, most_columns = 256;
   const RowsAxis d = packing.d(), h = packing.h(), w = packing.w();
-  const Axes &pads = sizes.begin_pads, &output = sizes.output, taps = packing.taps();
+  const Axes &pads = sizes.begin_pads, &output = sizes.output, taps = packing.taps(), residues = packing.residues();
   RowsGeometry result{};
   result.size = {d.count(pads.d, output.d), h.count(pads.h, output.h), w.count(pads.w, output.w)};
   result.begin_pads = {d.begin_pad(pads.d), h.begin_pad(pads.h), w.begin_pad(pads.w)};
@@ -93,15 +102,24 @@ constexpr RowsGeometry to_rows_geometry(const RowsPacking& packing, const ConvSi
   result.piece_columns = round_up(divide_up(result.size.w, wished_pieces), tile);
   result.pieces = divide_up(result.size.w, result.piece_columns);
   result.row_stride = round_up(result.piece_columns + taps.w - 1, target_lanes);
-  const int64_t row_elements = packing.shape.input_channels * taps.d * result.row_stride;
-  const int64_t planes = sizes.batch * result.size.d * result.pieces;
-  const int64_t wished_rows = divide_up(result.size.h, divide_up(wished_tasks, planes));
-  const int64_t most_rows = larger(1, smaller(budget / row_elements - taps.h + 1, wished_rows));
-  result.bands = divide_up(result.size.h, most_rows);
+  result.row_sums = residues.d * residues.h * packing.sums() * result.piece_columns;
+
+  const int64_t step = packing.step_channels(target_lanes);
+  const int64_t rows = sizes.batch * result.size.d * result.pieces * result.size.h;
+  const int64_t rows_of_task = smaller(divide_up(rows, wished_tasks), larger(1, sum_budget / result.row_sums));
+  const int64_t rows_of_lines = larger(1, line_budget / (step * result.row_stride) - taps.h + 1);
+  result.band_rows = smaller(smaller(most_rows, rows_of_lines), smaller(result.size.h, rows_of_task));
+  result.bands = divide_up(result.size.h, result.band_rows);
   result.band_rows = divide_up(result.size.h, result.bands);
   result.bands = divide_up(result.size.h, result.band_rows);
   result.input_rows = result.band_rows + taps.h - 1;
-  result.work = {planes * result.bands, row_elements * result.input_rows * static_cast<int64_t>(sizeof(float))};
+  result.line_elements = result.input_rows * step * result.row_stride;
+  result.range_planes =
+      taps.d == 1 ? 1 : smaller(result.size.d, larger(1, smaller(most_planes, rows_of_task / result.band_rows)));
+  result.ranges = divide_up(result.size.d, result.range_planes);
+  const int64_t sums = result.range_planes * result.band_rows * result.row_sums;
+  result.work = {sizes.batch * result.ranges * result.pieces * result.bands,
+                 (result.line_elements + sums) * static_cast<int64_t>(sizeof(float))};
   return result;
 }
 

@@ -88,6 +88,21 @@ TEST(ISA_SUITE(ConvolutionToRows), ManyTasks) {
   check<shape, false>(sizes);
 }
 
+// Blocks of channels by planes of the input, each for several planes of the output.
+TEST(ISA_SUITE(ConvolutionToRows), RangesOfPlanes) {
+  constexpr ConvShape shape{.input_channels = 2 * lanes + 3, .output_channels = 3, .kernel = {3, 3, 3}};
+  const ConvSizes sizes = conv_sizes(shape, 2, {11, 30, 19}, {1, 1, 1}, {1, 1, 1});
+  const RowsGeometry geometry = to_rows_geometry({shape, false}, sizes, lanes);
+  ASSERT_GT(geometry.range_planes, 1);
+  ASSERT_GT(geometry.ranges * geometry.range_planes, geometry.size.d);  // the last one has fewer
+  check<shape, false>(sizes);
+  constexpr ConvShape doubled{
+      .input_channels = lanes + 1, .output_channels = 2, .kernel = {3, 4, 3}, .stride = {2, 2, 2}};
+  const ConvSizes larger = transposed_sizes(doubled, 1, {11, 31, 19}, {1, 1, 1}, {1, 1, 1}, {1, 0, 1});
+  ASSERT_GT(to_rows_geometry({doubled, true}, larger, lanes).range_planes, 1);
+  check<doubled, true>(larger);
+}
+
 TEST(ISA_SUITE(ConvolutionToRows), OneAndTwoSpatialAxes) {
   constexpr ConvShape flat{.input_channels = 9, .output_channels = 3, .kernel = {1, 3, 3}, .stride = {1, 2, 2}};
   check<flat, true, 2>(transposed_sizes(flat, 2, {1, 5, 37}, {0, 1, 1}, {0, 1, 1}));
@@ -112,9 +127,9 @@ TEST(ISA_SUITE(ConvolutionToRows), HalfTypes) {
 TEST(ISA_SUITE(ConvolutionToRows), NotFiniteReachesTheOutputsThatReadItAlone) {
   constexpr ConvShape shape{.input_channels = 5, .output_channels = 3, .kernel = {3, 3, 3}, .stride = {2, 2, 2}};
   check<shape, true>(transposed_sizes(shape, 1, {4, 5, 6}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}),
-                     {.fill = fill_with_some_not_finite});
+                     {.fill = fill_with_nan_and_infinity});
   constexpr ConvShape forward{.input_channels = 5, .output_channels = 3, .kernel = {3, 3, 3}};
-  check<forward, false>(conv_sizes(forward, 1, {4, 5, 20}, {1, 1, 1}, {1, 1, 1}), {.fill = fill_with_some_not_finite});
+  check<forward, false>(conv_sizes(forward, 1, {4, 5, 20}, {1, 1, 1}, {1, 1, 1}), {.fill = fill_with_nan_and_infinity});
 }
 
 // 27 chains of 40 products of normally distributed values, each within a rounding of float of the largest partial sum.

@@ -215,6 +215,7 @@ void recognize_operators(Graph& graph) {
     if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
     if (is_operator(node.get(), "Einsum")) recognize_matrix_product(graph, node.get());
     if (is_operator(node.get(), "Erf")) recognize_gelu(graph, node.get());
+    if (is_operator(node.get(), "GatherND")) recognize_upsampling(graph, node.get());
     if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
   }
   graph.erase_unused();

@@ -27,7 +27,4 @@ namespace onnxc {
 // Before: ReduceMean over all spatial axes, which are kept as 1. After: GlobalAveragePool.
 void recognize_operators(Graph& graph);
 
-// Its part for a GatherND (recognize_upsampling.cpp).
-void recognize_upsampling(Graph& graph, Node* gather);
-
 }  // namespace onnxc

@@ -67,6 +67,21 @@ def activations() -> nn.Module:
     )
 
 
+class NearestExact(nn.Module):
+    """Upsampling that PyTorch's exporter writes as a gather, by two times three factors."""
+
+    factors: tuple[tuple[float, float, float], ...] = ((1.0, 2.0, 2.0), (4.0, 1.0, 2.0))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(F.interpolate(-x, scale_factor=three, mode="nearest-exact").abs() for three in self.factors)
+
+
+class NearestExactByAnyFactor(NearestExact):
+    """Also by three and five, and by one that is not whole."""
+
+    factors = (*NearestExact.factors, (5.0, 3.0, 1.0), (1.0, 3.0, 1.5))
+
+
 class Resizes(nn.Module):
     """[N, C, 5, 6, 7] float32."""
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "codegen/call/typed_call.h"
@@ -68,7 +69,7 @@ class StepPrinter {
   struct NestUse {
     std::string function;
     SourceParts::Unit unit;
-    std::vector<BufferId> storages;
+    std::vector<NestMemory> memory;
   };
   struct SharedNest {
     std::string function;
@@ -87,8 +88,8 @@ class StepPrinter {
       auto scope = writer.scope(signature());
       for (size_t i = 0; i < uses.size(); ++i) {
         std::vector<std::string> pointers;
-        for (BufferId storage : uses[i].storages)
-          pointers.push_back(fmt::format("frame.buffers[{}]", context_.names.storages.at(storage)));
+        std::ranges::transform(uses[i].memory, std::back_inserter(pointers),
+                               [&](const NestMemory& memory) { return pointer(memory); });
         const std::string buffers = uses.size() == 1 ? "buffers" : fmt::format("buffers{}", i);
         writer.line(fmt::format("void* const {}[] = {{{}}};", buffers, fmt::join(pointers, ", ")));
         writer.line(fmt::format("{}(frame, {});", uses[i].function, buffers));
@@ -97,9 +98,15 @@ class StepPrinter {
     parts_.append(writer.take(), uses.back().unit);
   }
 
+  std::string pointer(const NestMemory& memory) const {
+    const std::string storage = fmt::format("frame.buffers[{}]", context_.names.storages.at(memory.storage));
+    if (memory.first == 0) return storage;
+    return fmt::format("static_cast<char*>({}) + {}", storage, memory.first * element_size(memory.dtype));
+  }
+
   NestUse share(FlatNest flat) {
-    std::vector<BufferId> storages = number_storages(flat);
-    for (size_t i = 0; i < storages.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
+    std::vector<NestMemory> memory = number_storages(flat);
+    for (size_t i = 0; i < memory.size(); ++i) nest_names_.storages[static_cast<BufferId>(i)] = i;
     result_.calls_functions = true;
     const NestSchedule scheduled = schedule(std::move(flat), vectors_);
     if (!scheduled.tiles.empty()) result_.headers.insert("kernels/cpu/vector/transposed_tile.h");
@@ -112,7 +119,7 @@ class StepPrinter {
       parts_.append(nest_signature(nest.function) + ";\n");
       parts_.append(std::move(definition), nest.unit);
     }
-    return {nest.function, nest.unit, std::move(storages)};
+    return {nest.function, nest.unit, std::move(memory)};
   }
 
   std::string text(const NestSchedule& scheduled, const std::string& function) const {

@@ -116,13 +116,12 @@ class HipEmitter {
     nests.push_back(flatten(program_, nest));
     TextWriter body(host_.indentation() + 1);
     for (FlatNest& flat : nests) {
-      std::vector<size_t> places;
-      for (BufferId storage : number_storages(flat)) places.push_back(context_.names.storages.at(storage));
+      const std::vector<NestMemory> memory = number_storages(flat);
       const DeviceSchedule schedule = schedule_for_device(std::move(flat), options_.machine);
       const SharedKernel& kernel = share_kernel(schedule);
       report(kernel, title_, nest_figures());
       auto block = body.scope("");
-      print_launch(body, schedule, kernel.name, kernel.number, places, context_.names);
+      print_launch(body, schedule, kernel.name, kernel.number, memory, context_.names);
     }
     auto scope = host_.scope(signature(function));
     host_.append(body.take());

@@ -265,6 +265,11 @@ FlatNest padding_nest(const Program& program, BufferId storage, size_t padded_ax
   return nest;
 }
 
+int64_t constant_term(const Expr& expr) {
+  if (expr.terms().empty() || !expr.terms().back().factors.empty()) return 0;
+  return expr.terms().back().coefficient;
+}
+
 std::string text_of(const FlatStore& store) {
   std::string text = fmt::format("b{}[{}] = {}", store.storage, store.offset.to_string(), to_string(store.value));
   if (store.kind != StoreKind::assign) text += " (combining)";
@@ -330,33 +335,43 @@ void substitute(FlatNest& nest, const std::map<Symbol, Expr>& replacements) {
   }
 }
 
-std::vector<BufferId> number_storages(FlatNest& nest) {
-  std::vector<BufferId> storages;
+std::vector<NestMemory> number_storages(FlatNest& nest) {
+  std::vector<NestMemory> memory;
   std::map<BufferId, BufferId> numbers;
-  auto number = [&](BufferId storage) {
-    if (numbers.emplace(storage, static_cast<BufferId>(storages.size())).second) storages.push_back(storage);
+  const auto meet = [&](BufferId storage, DType dtype, const Expr& offset) {
+    const int64_t first = std::max<int64_t>(constant_term(offset), 0);
+    const auto [known, is_new] = numbers.emplace(storage, static_cast<BufferId>(memory.size()));
+    if (is_new) {
+      memory.push_back({storage, dtype, first});
+    } else {
+      NestMemory& met = memory[static_cast<size_t>(known->second)];
+      met.first = met.dtype == dtype ? std::min(met.first, first) : 0;
+    }
   };
-  for (const FlatStore& store : nest.stores) number(store.storage);
+  for (const FlatStore& store : nest.stores) meet(store.storage, store.dtype, store.offset);
   for_each_scalar(nest, [&](const Scalar& scalar) {
     visit(scalar, [&](const ScalarNode& node) {
-      if (node.op == ScalarOp::load) number(node.buffer);
+      if (node.op == ScalarOp::load) meet(node.buffer, node.dtype, node.indices.front());
     });
   });
+  const auto first_of = [&](BufferId number) { return memory[static_cast<size_t>(number)].first; };
   auto renumber = [&](Scalar& scalar) {
     if (!scalar) return;
     scalar = replace_loads(scalar, [&](const ScalarNode& load) {
-      return scalar::load(load.dtype, numbers.at(load.buffer), load.indices, load.in_bounds);
+      const BufferId number = numbers.at(load.buffer);
+      return scalar::load(load.dtype, number, {load.indices.front() - first_of(number)}, load.in_bounds);
     });
   };
   for (Let& let : nest.lets) renumber(let.value);
   for (Accumulator& accumulator : nest.accumulators) renumber(accumulator.element);
   for (FlatStore& store : nest.stores) {
     store.storage = numbers.at(store.storage);
+    store.offset -= first_of(store.storage);
     renumber(store.value);
     renumber(store.condition);
     renumber(store.inside);
   }
-  return storages;
+  return memory;
 }
 
 std::string to_string(const FlatNest& nest) {

@@ -66,9 +66,16 @@ void for_each_scalar(const FlatNest& nest, const std::function<void(const Scalar
 // Replaces symbols in all but the loops themselves.
 void substitute(FlatNest& nest, const std::map<Symbol, Expr>& replacements);
 
-// Numbers the storages of a nest 0, 1, ... in the order of first use, and returns the old ids: nests that do the same
-// to other memory become equal.
-std::vector<BufferId> number_storages(FlatNest& nest);
+// The memory that a nest reads or stores: a storage from one of its elements on.
+struct NestMemory {
+  BufferId storage;
+  DType dtype;
+  int64_t first = 0;
+};
+
+// Numbers the storages of a nest 0, 1, ... in the order of first use, and takes the least constant out of the offsets
+// into each. So nests that do the same to other memory become equal, such as those of the parts of a Concat.
+std::vector<NestMemory> number_storages(FlatNest& nest);
 
 std::string to_string(const FlatNest& nest);
 

@@ -108,21 +108,28 @@ const std::vector<const ScalarNode*>& ScalarPrinter::always_needed(const ScalarN
   if (auto known = always_needed_.find(&node); known != always_needed_.end()) return known->second;
   std::vector<const ScalarNode*> needed;
   std::unordered_set<const ScalarNode*> seen;
-  auto add = [&](const ScalarNode* item) {
+  const auto add = [&](const ScalarNode* item) {
     if (seen.insert(item).second) needed.push_back(item);
   };
-  if (node.op == ScalarOp::select) {
-    for (const ScalarNode* item : always_needed(*node.operands[0])) add(item);
-    const std::vector<const ScalarNode*>& if_true = always_needed(*node.operands[1]);
-    const std::vector<const ScalarNode*>& if_false = always_needed(*node.operands[2]);
-    const std::unordered_set<const ScalarNode*> in_both(if_false.begin(), if_false.end());
-    for (const ScalarNode* item : if_true)
-      if (in_both.contains(item)) add(item);
-  } else {
-    for (const Scalar& operand : operands_of(node))
-      for (const ScalarNode* item : always_needed(*operand)) add(item);
-  }
-  add(&node);
+  // Only what is asked for, and each select, keeps its list: those of all nodes would take the square of their number.
+  const std::function<void(const ScalarNode&)> collect = [&](const ScalarNode& part) {
+    if (seen.contains(&part)) return;
+    if (part.op == ScalarOp::select && &part != &node) {
+      std::ranges::for_each(always_needed(part), add);
+      return;
+    }
+    if (part.op == ScalarOp::select) {
+      collect(*part.operands[0]);
+      const std::vector<const ScalarNode*>& if_false = always_needed(*part.operands[2]);
+      const std::unordered_set<const ScalarNode*> in_both(if_false.begin(), if_false.end());
+      for (const ScalarNode* item : always_needed(*part.operands[1]))
+        if (in_both.contains(item)) add(item);
+    } else {
+      for (const Scalar& operand : operands_of(part)) collect(*operand);
+    }
+    add(&part);
+  };
+  collect(node);
   return always_needed_[&node] = std::move(needed);
 }
 

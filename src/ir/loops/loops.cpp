@@ -1,9 +1,10 @@
 #include "ir/loops/loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "ir/loops/scalar_arithmetic.h"
 #include "ir/loops/scalar_ops.h"
@@ -292,9 +293,41 @@ class Rewriter {
   std::unordered_map<const ScalarNode*, Scalar> done_;
 };
 
-void visit_once(const Scalar& scalar, const std::function<void(const ScalarNode&)>& visit,
-                std::unordered_set<const ScalarNode*>& seen) {
-  if (!seen.insert(&*scalar).second) return;
+// The nodes that a walk has met. Walks are many and mostly short: the standard's set would take memory for each node.
+class SeenNodes {
+ public:
+  // Whether it was not there yet.
+  bool insert(const ScalarNode* node) {
+    if (2 * count_ >= slots_.size()) grow();
+    const ScalarNode*& slot = slot_of(node);
+    if (slot == node) return false;
+    slot = node;
+    ++count_;
+    return true;
+  }
+
+ private:
+  // The slot that holds it, or the free one that would.
+  const ScalarNode*& slot_of(const ScalarNode* node) {
+    constexpr size_t spread = 0x9E3779B97F4A7C15;
+    size_t i = (std::bit_cast<size_t>(node) * spread) >> 32;
+    while (slots_[i % slots_.size()] != nullptr && slots_[i % slots_.size()] != node) ++i;
+    return slots_[i % slots_.size()];
+  }
+
+  void grow() {
+    const std::vector<const ScalarNode*> old = std::exchange(slots_, {});
+    slots_.resize(2 * old.size());
+    for (const ScalarNode* node : old)
+      if (node != nullptr) slot_of(node) = node;
+  }
+
+  std::vector<const ScalarNode*> slots_ = std::vector<const ScalarNode*>(16);
+  size_t count_ = 0;
+};
+
+void visit_once(const Scalar& scalar, const std::function<void(const ScalarNode&)>& visit, SeenNodes& seen) {
+  if (!seen.insert(&*scalar)) return;
   for (const Scalar& operand : scalar->operands) visit_once(operand, visit, seen);
   visit(*scalar);
 }
@@ -315,7 +348,7 @@ Scalar substitute(const Scalar& scalar, const std::map<Symbol, Expr>& replacemen
 
 void visit(const Scalar& scalar, const std::function<void(const ScalarNode&)>& visit) {
   if (!scalar) return;
-  std::unordered_set<const ScalarNode*> seen;
+  SeenNodes seen;
   visit_once(scalar, visit, seen);
 }
 

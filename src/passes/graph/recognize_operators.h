@@ -19,6 +19,11 @@ namespace onnxc {
 // Before: x * (1 + Erf(x / sqrt(2))) * 0.5, with the half at the end or at x. After: Gelu, which has no division and is
 // one reader of x, so that a kernel's epilogue takes it.
 //
+// Before: GatherND, after a Transpose that brings the upsampled axes to the front; each place is (position + 0.5) /
+// factor, cut; a Transpose back. After: Resize. So exporters write nearest-exact upsampling. The places may be
+// constant, or made of a Range that counts to a size. The factors must be whole. Beyond 2^22 elements along an axis
+// float32 does not tell positions apart, and the Resize differs.
+//
 // Before: ReduceMean over all spatial axes, which are kept as 1. After: GlobalAveragePool.
 void recognize_operators(Graph& graph);
 

@@ -113,6 +113,17 @@ std::optional<std::vector<Expr>> indices_behind_alias(const Shape& alias, const 
   return result;
 }
 
+// Calls `visit` for every node of the nest's scalars; one that two scalars share counts for each.
+template <class Visit>
+void visit_nodes(const LoopNest& nest, const Visit& at) {
+  for (const Let& let : nest.lets) visit(let.value, at);
+  for (const Accumulator& accumulator : nest.accumulators) visit(accumulator.element, at);
+  for (const Store& store : nest.stores) {
+    visit(store.value, at);
+    visit(store.condition, at);
+  }
+}
+
 // Calls `apply` on every scalar of the nest, replacing it by the result.
 template <class Apply>
 void rewrite_scalars(LoopNest& nest, const Apply& apply) {
@@ -124,18 +135,20 @@ void rewrite_scalars(LoopNest& nest, const Apply& apply) {
   }
 }
 
-size_t count_loads(const LoopNest& nest, BufferId buffer) {
-  std::set<std::vector<Expr>> distinct;
-  auto count = [&](const ScalarNode& node) {
-    if (node.op == ScalarOp::load && node.buffer == buffer) distinct.insert(node.indices);
-  };
-  for (const Let& let : nest.lets) visit(let.value, count);
-  for (const Accumulator& accumulator : nest.accumulators) visit(accumulator.element, count);
-  for (const Store& store : nest.stores) {
-    visit(store.value, count);
-    if (store.condition) visit(store.condition, count);
-  }
-  return distinct.size();
+// The nodes that load from the buffer, and the places that they load.
+struct Loads {
+  size_t nodes = 0;
+  std::set<std::vector<Expr>> places;
+};
+
+Loads loads_of(const LoopNest& nest, BufferId buffer) {
+  Loads loads;
+  visit_nodes(nest, [&](const ScalarNode& node) {
+    if (node.op != ScalarOp::load || node.buffer != buffer) return;
+    ++loads.nodes;
+    loads.places.insert(node.indices);
+  });
+  return loads;
 }
 
 bool loads_in_lets(const LoopNest& nest) {
@@ -177,7 +190,40 @@ bool may_load_outside(const LoopNest& nest, BufferId buffer, const Shape& shape)
   return found;
 }
 
-// Replaces the consumer's loads of what the producer stores by the producer's value at the indices loaded.
+// The consumer's axes and the producer's that stand for them, if it loads what the producer stores at one place, at
+// axes of the same names and extents, and if neither has lets.
+std::optional<std::map<Symbol, Expr>> shared_axes(const LoopNest& producer, const LoopNest& consumer,
+                                                  const Loads& loads) {
+  if (loads.places.size() != 1 || !producer.lets.empty() || !consumer.lets.empty()) return std::nullopt;
+  const std::vector<Expr>& place = *loads.places.begin();
+  std::map<Symbol, Expr> shared;
+  for (size_t i = 0; i < producer.axes.size(); ++i) {
+    const Axis& axis = producer.axes[i];
+    const auto same = std::ranges::find_if(consumer.axes, [&](const Axis& other) {
+      return place[i] == Expr(other.symbol) && other.symbol.name() == axis.symbol.name() && other.extent == axis.extent;
+    });
+    if (same == consumer.axes.end()) return std::nullopt;
+    shared.emplace(same->symbol, axis.symbol);
+  }
+  return shared;
+}
+
+// Replaces the consumer's loads of what the producer stores by the producer's value, which is not copied: the consumer
+// takes the producer's axes. So a long chain takes time with its length, as each consumer is small.
+void share_value(const LoopNest& producer, const std::map<Symbol, Expr>& axes, LoopNest& consumer) {
+  const auto rename = [&](Expr& expr) { expr = expr.substitute(axes); };
+  for (Axis& axis : consumer.axes)
+    if (const auto found = axes.find(axis.symbol); found != axes.end()) axis.symbol = *found->second.as_symbol();
+  for (Accumulator& accumulator : consumer.accumulators) rename(accumulator.position);
+  for (Store& store : consumer.stores) std::ranges::for_each(store.indices, rename);
+  const Store& store = producer.stores.front();
+  rewrite_scalars(consumer, [&](const Scalar& scalar) {
+    return replace_loads(substitute(scalar, axes),
+                         [&](const ScalarNode& load) { return load.buffer == store.buffer ? store.value : Scalar(); });
+  });
+}
+
+// The same with copies of the value, one for each place that is loaded.
 void inline_producer(const LoopNest& producer, LoopNest& consumer) {
   const Store& store = producer.stores.front();
   std::vector<Let> lets;  // of the copies, in front of the consumer's own
@@ -225,7 +271,7 @@ void inline_producer(const LoopNest& producer, LoopNest& consumer) {
 
 class Fusion {
  public:
-  explicit Fusion(Program& program) : program_(program), uses_(program) {}
+  explicit Fusion(Program& program) : program_(program), uses_(program), costs_(program.steps.size()) {}
 
   void run() {
     inline_all();
@@ -256,24 +302,49 @@ class Fusion {
     BufferId buffer = producer.stores.front().buffer;
     if (uses_.has_views(buffer) && is_mask(producer)) read_behind_aliases(buffer);
     std::set<size_t> readers = uses_.readers(buffer);
-    if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(producer, buffer, readers)) return false;
+    if (readers.empty() || uses_.writers(buffer).size() != 1 || !may_inline(position, buffer, readers)) return false;
     for (size_t reader : readers)
       if (!uses_.may_move(position, reader) || writes_input(reader, step)) return false;
-    for (size_t reader : readers) {
-      Step& consumer = program_.steps[reader];
-      inline_producer(producer, std::get<LoopNest>(consumer.work));
-      consumer.origins.insert(consumer.origins.begin(), step.origins.begin(), step.origins.end());
-      uses_.refresh(reader);
-    }
+    for (size_t reader : readers) inline_into(position, reader, readers.size() == 1);
     uses_.remove(position);
     // Not only when all are swept: each holds what was fused into it before.
     step = Step{LoopNest(), {}};
     return true;
   }
 
+  void inline_into(size_t position, size_t reader, bool is_only_reader) {
+    Step &step = program_.steps[position], &consumer = program_.steps[reader];
+    const auto& producer = std::get<LoopNest>(step.work);
+    auto& nest = std::get<LoopNest>(consumer.work);
+    const Loads loads = loads_of(nest, producer.stores.front().buffer);
+    const auto axes = is_only_reader ? shared_axes(producer, nest, loads) : std::nullopt;
+    if (axes) {
+      const Cost &added = cost_at(position), &own = cost_at(reader);
+      const Cost together{own.loads - loads.nodes + added.loads, own.operators + added.operators,
+                          own.computes || added.computes};
+      share_value(producer, *axes, nest);
+      costs_[reader] = together;
+      uses_.take_over(position, reader);
+    } else {
+      inline_producer(producer, nest);
+      costs_[reader].reset();
+      uses_.refresh(reader);
+    }
+    std::vector<Origin> origins = is_only_reader ? std::move(step.origins) : step.origins;
+    origins.insert(origins.end(), std::make_move_iterator(consumer.origins.begin()),
+                   std::make_move_iterator(consumer.origins.end()));
+    consumer.origins = std::move(origins);
+  }
+
+  const Cost& cost_at(size_t step) {
+    if (!costs_[step]) costs_[step] = cost_of(std::get<LoopNest>(program_.steps[step].work));
+    return *costs_[step];
+  }
+
   bool is_mask(const LoopNest& nest) const { return takes_masks_ && is_mask_of_small_tensors(program_, nest); }
 
-  bool may_inline(const LoopNest& producer, BufferId buffer, const std::set<size_t>& readers) const {
+  bool may_inline(size_t position, BufferId buffer, const std::set<size_t>& readers) {
+    const auto& producer = std::get<LoopNest>(program_.steps[position].work);
     // Somebody who sees the buffer under another name needs it in memory.
     for (BufferId view : uses_.views(buffer))
       if (program_.buffer(view).kind != BufferKind::temporary || uses_.has_views(view) ||
@@ -281,7 +352,7 @@ class Fusion {
         return false;
     for (size_t reader : readers)
       if (!std::holds_alternative<LoopNest>(program_.steps[reader].work)) return false;
-    Cost cost = cost_of(producer);
+    const Cost cost = cost_at(position);
     if (cost.loads == 0 && producer.lets.empty() && !cost.computes) return true;
     if (is_mask(producer))
       return std::ranges::all_of(
@@ -289,11 +360,12 @@ class Fusion {
     if (readers.size() > 1) return false;
     const LoopNest& consumer = std::get<LoopNest>(program_.steps[*readers.begin()].work);
     if (!is_in_any_order(consumer)) return false;
-    const Cost cost_of_consumer = cost_of(consumer);
+    const Cost cost_of_consumer = cost_at(*readers.begin());
     if (cost.loads + cost_of_consumer.loads > maximum_loads) return false;
     if (cost.operators + cost_of_consumer.operators > maximum_operators) return false;
     const Shape& shape = program_.buffer(buffer).shape;
-    if (count_loads(consumer, buffer) != 1 || !proven_at_least(product(shape), iterations(consumer))) return false;
+    if (loads_of(consumer, buffer).places.size() != 1 || !proven_at_least(product(shape), iterations(consumer)))
+      return false;
     // A let is computed wherever its nest is, whatever is chosen there.
     return !loads_in_lets(producer) || !may_load_outside(consumer, buffer, shape);
   }
@@ -332,6 +404,7 @@ class Fusion {
 
   Program& program_;
   ProgramUses uses_;
+  std::vector<std::optional<Cost>> costs_;  // of the nest of each step, once it was asked for
   bool takes_masks_ = false;
 };
 

@@ -26,7 +26,7 @@ ProgramUses::ProgramUses(Program& program)
       passes_(program.steps.size()) {
   for (size_t step = 1; program.draws && step < program.steps.size(); ++step)
     passes_[step] = passes_[step - 1] + counts_pass(program.steps[step - 1]);
-  for (size_t step = 0; step < program.steps.size(); ++step) enter(step);
+  for (size_t step = 0; step < program.steps.size(); ++step) enter(step, reads(program.steps[step]));
   collect_views();
 }
 
@@ -40,9 +40,9 @@ void ProgramUses::collect_views() {
   }
 }
 
-void ProgramUses::enter(size_t step) {
+void ProgramUses::enter(size_t step, std::vector<BufferId> reads) {
   StepUse& use = uses_[step];
-  use = {reads(program_.steps[step]), writes(program_.steps[step]), {}, {}};
+  use = {std::move(reads), writes(program_.steps[step]), {}, {}};
   for (BufferId id : use.reads) use.read_storages.push_back(program_.storage(id));
   for (BufferId id : use.writes) use.written_storages.push_back(program_.storage(id));
   for (BufferId id : use.reads) readers_[static_cast<size_t>(id)].insert(step);
@@ -61,7 +61,16 @@ void ProgramUses::leave(size_t step) {
 
 void ProgramUses::refresh(size_t step) {
   leave(step);
-  enter(step);
+  enter(step, reads(program_.steps[step]));
+}
+
+void ProgramUses::take_over(size_t producer, size_t reader) {
+  std::vector<BufferId> read = uses_[reader].reads;
+  std::erase_if(read, [&](BufferId id) { return std::ranges::count(uses_[producer].writes, id) > 0; });
+  for (BufferId id : uses_[producer].reads)
+    if (std::ranges::count(read, id) == 0) read.push_back(id);
+  leave(reader);
+  enter(reader, std::move(read));
 }
 
 void ProgramUses::remove(size_t step) {

@@ -41,6 +41,8 @@ class ProgramUses {
   // A step was changed, removed, a buffer was made a view or alias of another, or buffers were added.
   void refresh(size_t step);
   void remove(size_t step);
+  // The reader computes what the producer did, and reads in its place what that reads.
+  void take_over(size_t producer, size_t reader);
   void refresh_storage(BufferId changed);
   void take_new_buffers();
 
@@ -49,7 +51,7 @@ class ProgramUses {
   void sweep();
 
  private:
-  void enter(size_t step);
+  void enter(size_t step, std::vector<BufferId> reads);
   void leave(size_t step);
   void collect_views();
 

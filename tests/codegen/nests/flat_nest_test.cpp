@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "ir/loops/loops.h"
 #include "ir/program_builder.h"
 
@@ -89,6 +91,40 @@ TEST_F(LoadsInBounds, BlocksThatAreFilledHaveNoSuchLanes) {
   builder_.elementwise("choose", y, [&](const std::vector<Expr>& i) { return chosen(x(i), each({i[1]})); });
   EXPECT_EQ(in_bounds(x), yes);
   EXPECT_EQ(in_bounds(each), yes);
+}
+
+// y[10*i + j + 4] = x[7*i + j + 3] + x[7*i + j + 5]: both offsets count from the least, whatever the part of a Concat.
+TEST(NumberStorages, TakesTheLeastConstantOutOfOffsets) {
+  const auto numbered = [](int64_t from, int64_t to) {
+    ProgramBuilder builder;
+    const Operand x = builder.input(DType::float32, {2, 7}), y = builder.output(DType::float32, {2, 10});
+    NestBuilder nest("part");
+    const std::vector<Expr> i = nest.parallel(Shape{2, 2});
+    nest.store(y, {i[0], i[1] + to}, x({i[0], i[1] + from}) + x({i[0], i[1] + from + 2}));
+    builder.add(std::move(nest));
+    FlatNest flat = flatten(builder.program, std::get<LoopNest>(builder.program.steps.back().work));
+    const std::vector<NestMemory> memory = number_storages(flat);
+    EXPECT_EQ(memory.size(), 2);
+    EXPECT_EQ(memory[0].storage, y.buffer);
+    EXPECT_EQ(memory[0].first, to);
+    EXPECT_EQ(memory[1].storage, x.buffer);
+    EXPECT_EQ(memory[1].first, from);
+    return to_string(flat);
+  };
+  EXPECT_EQ(numbered(3, 4), numbered(0, 8));
+  EXPECT_NE(numbered(3, 4).find("b0[10*i0 + i1] = b1[7*i0 + i1] + b1[7*i0 + i1 + 2]"), std::string::npos)
+      << numbered(3, 4);
+}
+
+// Before the first element nothing is: an offset that a test keeps from being used stays as it is.
+TEST(NumberStorages, LeavesWhatMayBeNegative) {
+  ProgramBuilder builder;
+  const Operand x = builder.input(DType::float32, {7}), y = builder.output(DType::float32, {7});
+  builder.elementwise("shift", y, [&](const std::vector<Expr>& i) {
+    return scalar::select(less(i[0], 1), scalar::constant(DType::float32, 0), x({i[0] - 1}) + x({i[0] + 2}));
+  });
+  FlatNest flat = flatten(builder.program, std::get<LoopNest>(builder.program.steps.back().work));
+  EXPECT_EQ(number_storages(flat)[1].first, 0);
 }
 
 }  // namespace

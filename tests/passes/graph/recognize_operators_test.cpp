@@ -223,5 +223,91 @@ const Case kept[] = {
 INSTANTIATE_TEST_SUITE_P(Graphs, RecognizeOperatorsKeeps, testing::ValuesIn(kept),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// Nearest-exact upsampling of the last two axes as PyTorch's exporter writes it, by 2 and by a factor.
+std::string upsampling(const std::string& dims, const std::string& factor, const std::string& scale = "w_scale") {
+  return "(float" + dims + " x) => (y) <int64 factor = {" + factor + R"(},
+      int64 two = {2}, float of_two = {2}, int64[1] last = {-1},
+       float zero = {0}, float half = {0.5}, float one = {1}, float constant_scale = {0.25}> {
+    n = Neg(x)
+    h_list = Shape <start = 1, end = 2> (x)
+    h = Squeeze(h_list)
+    w_list = Shape <start = 2, end = 3> (x)
+    w = Squeeze(w_list)
+    h_float = Cast <to = 1> (h)
+    h2_float = Mul(h_float, of_two)
+    h_scale = Div(h_float, h2_float)
+    h2 = Mul(h, two)
+    h2_limit = Cast <to = 1> (h2)
+    h_range = Range(zero, h2_limit, one)
+    h_middle = Add(h_range, half)
+    h_real = Mul(h_middle, h_scale)
+    h_places = Cast <to = 7> (h_real)
+    h_column = Unsqueeze(h_places, last)
+    w_long = Mul(w, factor)
+    w_limit = Cast <to = 1> (w_long)
+    w_float = Cast <to = 1> (w)
+    w_scale = Div(w_float, w_limit)
+    w_range = Range(zero, w_limit, one)
+    w_middle = Add(half, w_range)
+    w_real = Mul()" +
+         scale + R"(, w_middle)
+    w_places = Cast <to = 7> (w_real)
+    largest = Max(h_column, w_places)
+    shape = Shape(largest)
+    h_grid = Expand(h_column, shape)
+    h_part = Unsqueeze(h_grid, last)
+    w_grid = Expand(w_places, shape)
+    w_part = Unsqueeze(w_grid, last)
+    grid = Concat <axis = -1> (h_part, w_part)
+    front = Transpose <perm = [1, 2, 0]> (n)
+    gathered = GatherND(front, grid)
+    back = Transpose <perm = [2, 0, 1]> (gathered)
+    y = Abs(back)
+  })";
+}
+
+// Free sizes grow by powers of two, since float32 does not hold each multiple of three. Known sizes grow by any factor.
+TEST(RecognizeOperators, AGatherOfQuotientsIsAResize) {
+  expect_text(after(upsampling("[C, H, W]", "4").c_str(), recognize_operators), R"(input %x: float32[C, H, W]
+constant %gathered/scales: float32[3] = {1, 2, 4}
+%n: float32[C, H, W] = Neg(%x)
+%gathered/resized: float32[C, 2*H, 4*W] = Resize(%n, _, %gathered/scales) {mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"}
+%y: float32[C, 2*H, 4*W] = Abs(%gathered/resized)
+output %y
+)");
+  EXPECT_THAT(recognized(upsampling("[2, 3, 5]", "3")), HasSubstr("[2, 6, 15] = Resize(%n, _, %gathered/scales)"));
+}
+
+TEST(RecognizeOperators, AGatherOfConstantQuotientsIsAResize) {
+  expect_text(recognized(R"((float[2, 2, 3] x) => (y, gathered)
+      <int64[4, 3, 2] grid = {0, 0, 0, 1, 0, 2, 0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2, 1, 0, 1, 1, 1, 2}> {
+    front = Transpose <perm = [1, 2, 0]> (x)
+    gathered = GatherND(front, grid)
+    back = Transpose <perm = [2, 0, 1]> (gathered)
+    y = Abs(back)
+  })"),
+              R"(input %x: float32[2, 2, 3]
+constant %gathered/scales: float32[3] = {1, 2, 1}
+%gathered/resized: float32[2, 4, 3] = Resize(%x, _, %gathered/scales) {mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"}
+%gathered: float32[4, 3, 2] = Transpose(%gathered/resized) {perm=[1, 2, 0]}
+%y: float32[2, 4, 3] = Abs(%gathered/resized)
+output %y
+output %gathered
+)");
+}
+
+// A scale that is not the quotient of the sizes, places in another order, sizes of no whole factor.
+TEST(RecognizeOperators, OtherGathersStay) {
+  EXPECT_THAT(recognized(upsampling("[2, 3, 5]", "3", "constant_scale")), HasSubstr("GatherND"));
+  EXPECT_THAT(after(upsampling("[C, H, W]", "2", "constant_scale").c_str(), recognize_operators),
+              HasSubstr("GatherND"));
+  EXPECT_THAT(recognized(R"((float[2, 3] x) => (y) <int64[4, 1] places = {0, 0, 1, 0}> { y = GatherND(x, places) })"),
+              HasSubstr("GatherND"));
+  EXPECT_THAT(recognized(R"((float[2, 3] x) => (y) <int64[3, 1] places = {0, 0, 1}> { y = GatherND(x, places) })"),
+              HasSubstr("GatherND"));
+  EXPECT_THAT(recognized(R"((float[2, 3] x) => (y) <int64[4, 1] places = {0, 0, 1, 1}> { y = GatherND(x, places) })"),
+              HasSubstr("Resize"));
+}
+
 }  // namespace
 }  // namespace onnxc

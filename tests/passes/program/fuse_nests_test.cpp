@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "passes/program_text.h"
 
 namespace onnxc {
@@ -30,6 +32,35 @@ nest Mul  axes k<3, l<N
 nest Mul  axes k<3, l<N
   b3[k, l] = exp(b0[l, k]) * b1[l]
 )");
+}
+
+// x, and nests of e^x, each of the one before; more nests than one expression may have operators.
+std::string chain(int length) {
+  std::string buffers = "b0 input float32 [N, 3] \"x\"\n", steps;
+  for (int i = 1; i <= length; ++i) {
+    buffers += fmt::format("b{} {} float32 [N, 3] \"t{}\"\n", i, i == length ? "output" : "temporary", i);
+    steps += fmt::format("nest Exp  axes i<N, j<3\n  b{}[i, j] = exp(b{}[i, j])\n", i, i - 1);
+  }
+  return buffers + fmt::format("inputs b0\noutputs b{}\n", length) + steps;
+}
+
+// A chain takes time with its length, since values are not copied when they move into the next nest: after all the
+// others the first one's is the node that it was.
+TEST(FuseNests, CopiesNoValueOfAChain) {
+  constexpr int length = 300;
+  Program program = parse_program(chain(length));
+  const auto value_of = [](const Step& step) { return std::get<LoopNest>(step.work).stores.front().value; };
+  std::vector<Scalar> kept;  // so that no node made later has the address of one that was there
+  std::set<const ScalarNode*> before;
+  for (const Step& step : program.steps) before.insert(&*kept.emplace_back(value_of(step)));
+  fuse_nests(program);
+  verify(program);
+  ASSERT_EQ(program.steps.size(), 2);
+  for (const Step& step : program.steps) {
+    size_t same = 0;
+    visit(value_of(step), [&](const ScalarNode& node) { same += before.count(&node); });
+    EXPECT_EQ(same, 1);
+  }
 }
 
 TEST(FuseNests, ComputesWhatTwoReadersReadOnceTheyHaveBecomeOne) {

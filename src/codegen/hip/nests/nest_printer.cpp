@@ -413,15 +413,17 @@ void print_device_kernel(TextWriter& writer, const DeviceSchedule& schedule, con
 }
 
 void print_launch(TextWriter& writer, const DeviceSchedule& schedule, const std::string& name, size_t kernel,
-                  const std::vector<size_t>& places, const ModelNames& names) {
+                  const std::vector<NestMemory>& memory, const ModelNames& names) {
   const NestScope scope(writer, schedule.nest, names);
   const std::vector<Symbol> dims = dims_of(schedule, names);
   declare_dims(writer, {dims.begin(), dims.end()}, names);
   writer.line(arguments_type(name) + " arguments;");
   writer.line(fmt::format("arguments.points = {};", print_expr(schedule.point_count(), names.symbols)));
-  for (const auto& [storage, type] : scope.storages())
-    writer.line(fmt::format("arguments.b{} = static_cast<{}*>(frame.buffers[{}]);", storage, type,
-                            places.at(static_cast<size_t>(storage))));
+  for (const auto& [number, type] : scope.storages()) {
+    const NestMemory& used = memory.at(static_cast<size_t>(number));
+    writer.line(fmt::format("arguments.b{} = static_cast<{}*>(frame.buffers[{}]){};", number, type,
+                            names.storages.at(used.storage), used.first == 0 ? "" : fmt::format(" + {}", used.first)));
+  }
   for (const Symbol& dim : dims) writer.line(fmt::format("arguments.{0} = {0};", names.symbols.at(dim)));
   using enum DeviceSchedule::Form;
   const bool are_points_of_threads = schedule.form == thread_a_point || schedule.form == threads_a_point;

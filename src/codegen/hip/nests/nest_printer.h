@@ -17,8 +17,7 @@ void print_arguments_type(TextWriter& writer, const DeviceSchedule& schedule, co
 void print_device_kernel(TextWriter& writer, const DeviceSchedule& schedule, const std::string& name,
                          const ModelNames& names);
 // Statements of the host that launch kernel `name`, number `kernel` of the model, in a `const DeviceFrame& frame`.
-// `places` are the runtime's numbers of the nest's storages.
 void print_launch(TextWriter& writer, const DeviceSchedule& schedule, const std::string& name, size_t kernel,
-                  const std::vector<size_t>& places, const ModelNames& names);
+                  const std::vector<NestMemory>& memory, const ModelNames& names);
 
 }  // namespace onnxc

@@ -109,9 +109,18 @@ def warpgroup_faults(kernel: Kernel, plan: str, asked: int, planned_bytes: int) 
     return found
 
 
-def product_faults(kernel: Kernel, plan: str) -> list[str]:
+# Few steps of a reduction, which take no loop, have two each; the statistics after it have some more.
+MOST_BARRIERS, BARRIERS_OF_MOMENTS = 6, 5
+
+
+def with_moments(device_source: str) -> set[str]:
+    """The products whose kernels have the statistics of their results."""
+    return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ product_moments<", device_source))
+
+
+def product_faults(kernel: Kernel, plan: str, has_moments: bool = False) -> list[str]:
     """Products are the matrix unit's but for float32, of whole steps. Operands are copied to shared memory without
-    registers, and read from there as matrices, if nothing is to be made of them."""
+    registers, and read from there as matrices, if nothing is to be made of them or the steps are few."""
     rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
     products = re.findall(r"Products::(\w+)", plan)[0]
     # A warp's tiles of 16 rows and 8 columns; those of eight warps are all.
@@ -133,7 +142,7 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
         found.append("copies that nothing waits for")
     if "InputOrder::blocks" not in plan or "WeightOrder::packed" not in plan or products == "bf16x3":
         found += [f"{copies} copies of operands that are changed on the way"] if copies else []
-    elif not copies and count("bar.sync") > 6:
+    elif not copies and count("bar.sync") > MOST_BARRIERS + has_moments * BARRIERS_OF_MOMENTS:
         found.append("operands that go through registers")
     return found
 
@@ -170,7 +179,7 @@ def check_model(model: Path, architecture: str, folder: Path, *options: str) -> 
     kernels = ptx.kernels(ptx.compile_source(device_source, folder / "model.ptx"), architecture)
     assert kernels
     counted_on, products = planned(device_source.read_text()), plans(device_source.read_text())
-    fused = attentions(device_source.read_text())
+    fused, moments = attentions(device_source.read_text()), with_moments(device_source.read_text())
     structures = sorted({arguments_type(kernel.name) for kernel in kernels})
     packed, asked = host_layouts(source.read_text(), structures), asked_bytes(source.read_text())
     problems = []
@@ -187,7 +196,7 @@ def check_model(model: Path, architecture: str, folder: Path, *options: str) -> 
         elif own_bytes:
             wrong.append(f"its launch asks for {own_bytes} bytes of shared memory")
         elif kernel.name in products:
-            wrong += product_faults(kernel, products[kernel.name])
+            wrong += product_faults(kernel, products[kernel.name], kernel.name in moments)
         if kernel.name in fused:
             wrong += attention_faults(kernel, fused[kernel.name])
         problems += [f"{kernel.name}: {fault}" for fault in wrong]
@@ -314,6 +323,10 @@ def test_gate_finds_faults_of_products() -> None:
     assert product_faults(good, plan.replace("float16", "bf16x3"))
     assert product_faults(good, plan.replace("{64, 64}", "{64, 256}"))
     assert product_faults(good, plan.replace("blocks", "planar"))
+    few = Kernel(**{**good.__dict__, "code": (*step[3:], *["bar.sync\t0"] * 10)})
+    assert product_faults(few, plan)
+    assert not product_faults(few, plan, has_moments=True)
+    assert product_faults(Kernel(**{**few.__dict__, "code": (*few.code, *["bar.sync\t0"] * 2)}), plan, True)
     for code in (
         step[:-1],
         step[:3] + step[6:],

@@ -69,6 +69,38 @@ TEST(GemmChoice, ATallTileIsForNvidiasMatrixUnit) {
   EXPECT_NE(choose_gemm(planar, {sizes_of(large), true}, machine::h100).plan.tile, (GemmTile{256, 64}));
 }
 
+// Beside sums of 64 registers operands on their way to LDS would spill (test_registers.py).
+TEST(GemmChoice, LargeTilesAreForOperandsThatPassNoRegisters) {
+  auto suits = [](const GemmPlan& plan, GemmTile tile, const GpuMachine& gpu) {
+    GemmPlan with_tile = plan;
+    with_tile.tile = tile;
+    return with_tile.has_suitable_tile(gpu);
+  };
+  constexpr GemmTile tall{256, 64}, square{128, 128}, wide{64, 256}, small{128, 64};
+  const GemmPlan exact = plan_of(layers[5], Products::float32), halves = plan_of(layers[5], Products::float16),
+                 split = plan_of(layers[5], Products::bf16x3);
+  GemmPlan strided = halves, planar = halves, many_taps = halves;
+  strided.weight_order = kernels::WeightOrder::strided;
+  planar.input_order = kernels::InputOrder::planar;
+  many_taps.shape.kernel = {13, 11, 11};
+  for (const GpuMachine& gpu : {machine::a100, machine::h100}) {
+    for (const GemmTile& tile : {tall, square, wide}) {
+      EXPECT_TRUE(suits(halves, tile, gpu));
+      for (const GemmPlan& plan : {strided, planar, many_taps}) EXPECT_FALSE(suits(plan, tile, gpu));
+    }
+    EXPECT_TRUE(suits(exact, tall, gpu) && suits(exact, square, gpu));
+    EXPECT_FALSE(suits(exact, wide, gpu));
+    EXPECT_TRUE(suits(split, tall, gpu));
+    EXPECT_FALSE(suits(split, square, gpu) || suits(split, wide, gpu));
+    for (const GemmPlan& plan : {exact, halves, split, strided, planar, many_taps})
+      EXPECT_TRUE(suits(plan, small, gpu));
+  }
+  for (const GemmPlan& plan : {exact, halves, split, strided, planar, many_taps}) {
+    EXPECT_TRUE(suits(plan, square, machine::gfx942) && suits(plan, wide, machine::gfx942));
+    EXPECT_FALSE(suits(plan, tall, machine::gfx942));
+  }
+}
+
 TEST(GemmChoice, TheStagesOfACopyFitABlock) {
   for (const GemmTile& tile : kernels::gemm_tiles)
     for (const Products products : {Products::float32, Products::xf32, Products::float16, Products::bfloat16}) {

@@ -91,11 +91,11 @@ struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
     barrier();
     if (own < columns) lds.means[own] = sum_of(lds.differences, own) / count;
     barrier();
-    float means[own_columns];
-#pragma clang loop unroll(full)
-    for (int k = 0; k < own_columns; ++k) means[k] = lds.means[column_of(k)];
-    sum_columns(lds.differences, [&](float value, int k) { return value - means[k]; });
-    sum_columns(lds.squares, [&](float value, int k) { return (value - means[k]) * (value - means[k]); });
+    // Means are read when they are needed: registers for all of them would be too many beside the sums.
+    auto difference = [&](float value, int k) { return value - lds.means[column_of(k)]; };
+    sum_columns(lds.differences, difference);
+    barrier();
+    sum_columns(lds.squares, [&](float value, int k) { return difference(value, k) * difference(value, k); });
     barrier();
     const int channel = first_column + own;
     if ((own >= columns) | (channel >= plan.group_columns())) return;

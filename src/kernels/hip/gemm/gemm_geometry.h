@@ -65,9 +65,10 @@ struct GemmTile {
   // The part of half of the block if four warps multiply at once: 64 rows or a multiple.
   constexpr int64_t warpgroup_rows() const { return larger(rows / 2, 64); }
   constexpr int64_t warpgroup_columns() const { return rows * columns / 2 / warpgroup_rows(); }
+  constexpr int64_t sums() const { return rows * columns / nest_threads; }  // of a thread
   // Wavefronts that fit a SIMD unit with its registers: a lane needs its sums and some others.
   constexpr int64_t waves(const GpuMachine& gpu, int64_t others = 64) const {
-    return smaller(gpu.registers / larger(rows * columns / 256 + others, gpu.taken_registers), gpu.waves_per_simd);
+    return smaller(gpu.registers / larger(sums() + others, gpu.taken_registers), gpu.waves_per_simd);
   }
 };
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
@@ -150,11 +151,19 @@ struct GemmPlan {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
     return smaller(loads_halves ? tile.waves(gpu, 80) : tile.waves(gpu), blocks_by_lds(gpu) * block_waves(gpu));
   }
-  // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. Loads of single elements take the
-  // registers that it needs.
+  // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. There a thread of two blocks has
+  // 128 registers, and the sums of a large tile leave too few for operands on their way to LDS, but for the packed
+  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one.
   constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
-    return tile != GemmTile{256, 64} || (machine::multiplies_by_mma(gpu) && input_order == InputOrder::blocks);
+    constexpr GemmTile tall{256, 64}, wide{64, 256};
+    if (!machine::multiplies_by_mma(gpu)) return tile != tall;
+    if (tile.sums() < 64) return true;
+    if (copies(gpu)) return masks_taps() && (tile != wide || !on_vector_unit(products, gpu));
+    return products == Products::bf16x3 && tile == tall && input_order == InputOrder::blocks &&
+           weight_order == WeightOrder::packed && masks_taps();
   }
+  // Whether the taps at which a row reads an element of the input, one a bit along each axis, fit a register.
+  constexpr bool masks_taps() const { return shape.kernel.d + shape.kernel.h + shape.kernel.w < 32; }
   // The blocks that a compute unit holds at once.
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
     return smaller(tile.waves(gpu) / block_waves(gpu), blocks_by_lds(gpu));

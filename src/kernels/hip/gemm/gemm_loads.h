@@ -83,9 +83,8 @@ struct GemmLoads : GemmBlock<plan, Input, Weight, Output> {
   AxisTaps taps_d, taps_h, taps_w;
 
   // The rows that this thread loads: the input position of tap 0, its offset, and along each axis the taps at which the
-  // row reads an element of the input, one a bit if these fit.
-  static constexpr int64_t mask_bits = shape.kernel.d + shape.kernel.h + shape.kernel.w;
-  static constexpr bool has_masks = mask_bits < 32;
+  // row reads an element of the input, if these fit a mask.
+  static constexpr bool has_masks = plan.masks_taps();
   int32_t row_d[own_rows], row_h[own_rows], row_w[own_rows];
   uint32_t row_mask[own_rows];
   const Input* row[own_rows];

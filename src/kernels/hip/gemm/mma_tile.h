@@ -29,8 +29,8 @@ struct MmaTileProduct
   using typename Sums::Sum;
 
   struct Shared {
-    alignas(16) char rows[tile.rows * lds_row_bytes];
-    alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
+    alignas(lds_row_bytes) char rows[tile.rows * lds_row_bytes];
+    alignas(lds_row_bytes) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
   // ---- the layout of the sums, as TileSums has it
@@ -68,16 +68,22 @@ struct MmaTileProduct
 
   // ---- products
 
-  // The addresses of this lane's rows of matrices, in either half of a step; of the tile itself, for float32.
-  LdsAddress rows[2], columns[2], all_rows, all_columns;
+  // The addresses of this lane's chunks of the first row and column tile: the first chunks of a step.
+  LdsAddress rows, columns;
 
   __device__ explicit MmaTileProduct(const Shared& shared)
-      : all_rows(lds_address(shared.rows)), all_columns(lds_address(shared.columns)) {
-#pragma clang loop unroll(full)
-    for (int half = 0; half < 2; ++half) {
-      rows[half] = all_rows + lds_place(first_row() + lane() % 16, 2 * half + lane() / 16);
-      columns[half] = all_columns + lds_place(first_column() + lane() / 16 * 8 + lane() % 8, 2 * half + lane() / 8 % 2);
+      : rows(lds_address(shared.rows)), columns(lds_address(shared.columns)) {
+    if constexpr (products == Products::float32) {
+      rows += lds_place(first_row() + lane() / 4, 0);
+      columns += lds_place(first_column() + lane() % 4 * 2, 0);
+    } else {
+      rows += lds_place(first_row() + lane() % 16, lane() / 16);
+      columns += lds_place(first_column() + lane() / 16 * 8 + lane() % 8, lane() / 8 % 2);
     }
+  }
+  // The same `bytes` further in a step, by lds_place: operands begin at multiples of a row.
+  __device__ static LdsAddress bytes_further(LdsAddress first, int bytes) {
+    return first ^ static_cast<LdsAddress>(bytes);
   }
 
   __device__ static Chunk matrices(LdsAddress first, int tile_of_16) {
@@ -97,17 +103,22 @@ struct MmaTileProduct
     else
       add_bfloat16_products(sums, rows, first, second);
   }
-  // The products of two tiles of columns with all rows.
-  __device__ void add(int column_pair, const Chunk (&row)[row_tiles], Chunk column) {
-#pragma clang loop unroll(full)
-    for (int i = 0; i < row_tiles; ++i) {
-      add_products(sums[i][2 * column_pair], row[i], column.x, column.y);
-      add_products(sums[i][2 * column_pair + 1], row[i], column.z, column.w);
-    }
+  // The products of a tile of rows with two tiles of columns.
+  __device__ void add(int row_tile, int column_pair, Chunk row, Chunk column) {
+    add_products(sums[row_tile][2 * column_pair], row, column.x, column.y);
+    add_products(sums[row_tile][2 * column_pair + 1], row, column.z, column.w);
   }
-  __device__ static void read(Chunk (&row)[row_tiles], LdsAddress first) {
+  // Registers hold all of the operand that needs fewer of them, and one matrix after the other of the other one.
+  static constexpr bool holds_rows = row_tiles <= column_pairs;
+  static constexpr int held = holds_rows ? row_tiles : column_pairs, passing = holds_rows ? column_pairs : row_tiles;
+  using Held = Chunk[held];
+  __device__ static void read(Held& words, LdsAddress first) {
 #pragma clang loop unroll(full)
-    for (int i = 0; i < row_tiles; ++i) row[i] = matrices(first, i);
+    for (int i = 0; i < held; ++i) words[i] = matrices(first, i);
+  }
+  __device__ void add_to_held(const Held& words, int number, Chunk passed) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < held; ++i) holds_rows ? add(i, number, words[i], passed) : add(number, i, passed, words[i]);
   }
 
   // The products of a step: `stage` is the number of its operands in LDS. Padding is multiplied as well: it is zero in
@@ -117,56 +128,58 @@ struct MmaTileProduct
     if constexpr (products == Products::float32)
       multiply_floats(further);
     else if constexpr (products == Products::bf16x3)
-      multiply_split(further);
+      multiply_split((holds_rows ? rows : columns) + further, (holds_rows ? columns : rows) + further);
     else
-      multiply_words(further);
+      multiply_words((holds_rows ? rows : columns) + further, (holds_rows ? columns : rows) + further);
   }
   static constexpr int64_t most_rest = 32;
   __device__ void multiply(int64_t /*rest*/ = most_rest) { multiply_stage(0); }
 
-  __device__ void multiply_words(LdsAddress further) {
+  static constexpr int half_bytes = lds_row_bytes / 2;
+  __device__ void multiply_words(LdsAddress of_held, LdsAddress of_passing) {
 #pragma clang loop unroll(full)
     for (int half = 0; half < 2; ++half) {
-      Chunk row[row_tiles];
-      read(row, rows[half] + further);
+      Held words;
+      read(words, bytes_further(of_held, half * half_bytes));
 #pragma clang loop unroll(full)
-      for (int j = 0; j < column_pairs; ++j) add(j, row, matrices(columns[half] + further, j));
+      for (int i = 0; i < passing; ++i)
+        add_to_held(words, i, matrices(bytes_further(of_passing, half * half_bytes), i));
     }
   }
   // High parts are the first half of a step, low ones the second; the smallest first.
-  __device__ void multiply_split(LdsAddress further) {
-    Chunk high_row[row_tiles], low_row[row_tiles];
-    read(high_row, rows[0] + further);
-    read(low_row, rows[1] + further);
+  __device__ void multiply_split(LdsAddress of_held, LdsAddress of_passing) {
+    Held high_words, low_words;
+    read(high_words, of_held);
+    read(low_words, bytes_further(of_held, half_bytes));
 #pragma clang loop unroll(full)
-    for (int j = 0; j < column_pairs; ++j) {
-      const Chunk high = matrices(columns[0] + further, j), low = matrices(columns[1] + further, j);
-      add(j, low_row, high);
-      add(j, high_row, low);
-      add(j, high_row, high);
+    for (int i = 0; i < passing; ++i) {
+      const Chunk high = matrices(of_passing, i), low = matrices(bytes_further(of_passing, half_bytes), i);
+      add_to_held(low_words, i, high);
+      add_to_held(high_words, i, low);
+      add_to_held(high_words, i, high);
     }
   }
 
-  // A chunk of each row, then of one column after the other.
+  // Some elements of each row, a chunk or half of one, then of one column after the other. The rows' take 16 registers
+  // at most: with the sums of the largest tiles and the places that copies are at, a thread would have too few.
+  static constexpr int floats_at_once = rows_a_thread > 4 ? 2 : 4;
+  typedef float Floats __attribute__((ext_vector_type(floats_at_once)));
   __device__ void multiply_floats(LdsAddress further) {
     constexpr auto row_bytes = static_cast<int>(lds_row_bytes);
-    const LdsAddress row_place = all_rows + further, column_place = all_columns + further;
-    const int own_row = first_row() + lane() / 4, own_column = first_column() + lane() % 4 * 2;
 #pragma clang loop unroll(disable)
-    for (int chunk = 0; chunk < 4; ++chunk) {
+    for (int at = 0; at < row_bytes; at += static_cast<int>(sizeof(Floats))) {
       // Rows that are 8 apart have their chunks in the same order.
-      const LdsAddress first_row_chunk = row_place + lds_place(own_row, chunk),
-                       first_column_chunk = column_place + lds_place(own_column, chunk);
-      Float4 row[rows_a_thread];
+      const LdsAddress of_rows = bytes_further(rows, at) + further, of_columns = bytes_further(columns, at) + further;
+      Floats row[rows_a_thread];
 #pragma clang loop unroll(full)
-      for (int r = 0; r < rows_a_thread; ++r) row[r] = load_from_lds<Float4>(first_row_chunk + r * 8 * row_bytes);
+      for (int r = 0; r < rows_a_thread; ++r) row[r] = load_from_lds<Floats>(of_rows + r * 8 * row_bytes);
 #pragma clang loop unroll(full)
       for (int c = 0; c < fours_a_row; ++c)
 #pragma clang loop unroll(full)
         for (int e = 0; e < 4; ++e) {
-          const Float4 factors = load_from_lds<Float4>(first_column_chunk + (c * 16 + e / 2 * 8 + e % 2) * row_bytes);
+          const auto factors = load_from_lds<Floats>(of_columns + (c * 16 + e / 2 * 8 + e % 2) * row_bytes);
 #pragma clang loop unroll(full)
-          for (int k = 0; k < 4; ++k)
+          for (int k = 0; k < floats_at_once; ++k)
 #pragma clang loop unroll(full)
             for (int r = 0; r < rows_a_thread; ++r) {
               float& sum = sums[r / 2][2 * c + e / 2][r % 2 * 2 + e % 2];

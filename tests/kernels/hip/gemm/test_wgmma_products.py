@@ -14,11 +14,20 @@ from numpy.typing import NDArray
 from tests.onnxc_commands import REPOSITORY
 from tools.host_blocks import asan_runtime, build_kernels
 
-SOURCE = Path(__file__).parent / "wgmma_products.hip"
+SOURCE = Path(__file__).parent / "tile_products.hip"
 Floats = NDArray[np.float32]
 
-# Numbers of the enumeration of products, and the error of a rounded operand.
-PRODUCTS = {"xf32": (1, 2.0**-11), "float16": (3, 2.0**-11), "bfloat16": (4, 2.0**-8)}
+# Numbers of the enumeration of products, and the error of a rounded operand; of bf16x3, whose parts are cut to 8 bits,
+# that of a product without its lowest part.
+NUMBERS = {
+    "float32": (0, 2.0**-24),
+    "xf32": (1, 2.0**-11),
+    "bf16x3": (2, 2.0**-14),
+    "float16": (3, 2.0**-11),
+    "bfloat16": (4, 2.0**-8),
+}
+PRODUCTS = ["xf32", "float16", "bfloat16"]
+HALVES = ["float16", "bfloat16"]
 # Rows and columns of the tile, the shape's number, and whether the reduction is split.
 TILES = [(256, 64, 0), (128, 128, 1), (64, 256, 2), (128, 64, 2), (64, 64, 1), (128, 32, 0), (64, 64, 0, 1)]
 # Channels, columns, kernel, stride and dilation.
@@ -63,14 +72,14 @@ def convolve(library: Path, kind: str, tile: tuple[int, ...], values: str, exten
     random = np.random.default_rng(rows + columns)
     x = made_of(values, (channels, *inputs), random)
     w = made_of(values, (filters, channels, *kernel), random)
-    if kind != "xf32":
+    if kind in HALVES:
         stored = getattr(torch, kind)
         x, w = (torch.from_numpy(array).to(stored).float().numpy() for array in (x, w))
-    else:  # the compiler rounds weights
+    elif kind == "xf32":  # the compiler rounds weights
         w = ((w.view(np.uint32) + 0x1000) & 0xFFFFE000).view(np.float32)
     result = np.full((filters, *extents), np.nan, np.float32)
     sizes = np.array([*inputs, *extents, *pads], np.int64)
-    number_of_products, error = PRODUCTS[kind]
+    number_of_products, error = NUMBERS[kind]
     places = [ctypes.c_void_p(array.ctypes.data) for array in (x, w, result, sizes)]
     split_flag = split[0] if split else 0
     found = ctypes.CDLL(str(library)).convolution(number_of_products, rows, columns, number, split_flag, *places)
@@ -87,14 +96,14 @@ def convolve(library: Path, kind: str, tile: tuple[int, ...], values: str, exten
     expected = exact(x, w)
     if values == "integers":
         stored_expected = (
-            expected if kind == "xf32" else torch.from_numpy(expected).to(getattr(torch, kind)).double().numpy()
+            torch.from_numpy(expected).to(getattr(torch, kind)).double().numpy() if kind in HALVES else expected
         )
         np.testing.assert_array_equal(result, stored_expected)
         return
     # An operand of each product is rounded, and the result to its own type; sums are cut to 24 bits or more.
     magnitudes = exact(np.abs(x), np.abs(w))
-    rounded_operand = error if kind == "xf32" else 0
-    bound = magnitudes * (rounded_operand + 2.0**-20) + (0 if kind == "xf32" else np.abs(expected) * error)
+    of_products, of_results = (0, error) if kind in HALVES else (error, 0)
+    bound = magnitudes * (of_products + 2.0**-20) + np.abs(expected) * of_results
     assert (np.abs(result - expected) <= bound).all()
     if values == "positive":
         assert abs((result / expected - 1).mean()) < error / 8, "operands were cut: every sum is too small"
@@ -113,14 +122,19 @@ def test_rounding(library: Path, kind: str, values: str) -> None:
     convolve(library, kind, TILES[0], values, (2, 5, 29))
 
 
+def run_sanitized(gpu: str, folder: Path, order: str, *kinds: str) -> None:
+    """The products of these kinds, in a process with the address sanitizer."""
+    build_kernels(SOURCE, gpu, folder / "products.so", sanitize=True)
+    environment = os.environ | {"ONNXC_HOST_ORDER": order, "LD_PRELOAD": asan_runtime()}
+    environment["ASAN_OPTIONS"] = "detect_leaks=0"
+    command = [sys.executable, "-m", __name__, str(folder / "products.so"), *kinds]
+    subprocess.run(command, env=environment, cwd=REPOSITORY, check=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["forward", "backward", "7"])
 def test_under_the_address_sanitizer(tmp_path: Path, order: str) -> None:
-    build_kernels(SOURCE, "sm_90a", tmp_path / "products.so", sanitize=True)
-    environment = os.environ | {"ONNXC_HOST_ORDER": order, "LD_PRELOAD": asan_runtime()}
-    environment["ASAN_OPTIONS"] = "detect_leaks=0"
-    command = [sys.executable, "-m", __name__, str(tmp_path / "products.so")]
-    subprocess.run(command, env=environment, cwd=REPOSITORY, check=True)
+    run_sanitized("sm_90a", tmp_path, order)
 
 
 def main() -> None:
@@ -129,7 +143,8 @@ def main() -> None:
     for kind in kinds or PRODUCTS:
         for tile in TILES:
             convolve(Path(library), kind, tile, "integers", (3, 3, 7))
-        convolve(Path(library), kind, TILES[0], "positive", (2, 2, 9))
+        if kind in PRODUCTS:
+            convolve(Path(library), kind, TILES[0], "positive", (2, 2, 9))
 
 
 if __name__ == "__main__":

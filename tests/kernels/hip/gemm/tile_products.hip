@@ -1,12 +1,16 @@
-// Convolutions by products of four warps, with every tile: tensors come and go as floats in plain layout.
+// Convolutions by products of a warp (mma.sync), on Hopper of four (wgmma), with every tile: tensors come and go as floats
+// in plain layout.
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "block.h"
 #include "kernels/hip/gemm/implicit_gemm.h"
 
 namespace onnxc::kernels {
+
+inline constexpr bool is_hopper = own_gpu.matrix_unit == machine::MatrixUnit::wgmma;
 
 struct Sum {
   template <class... Place>
@@ -26,6 +30,10 @@ T cut(float value) {
   return static_cast<T>(value);
 }
 
+// The type of packed weights, of tensors T.
+template <GemmPlan plan, class T>
+using WeightOf = std::conditional_t<plan.products == Products::bf16x3, bfloat16_t, T>;
+
 template <GemmPlan plan, class T>
 std::vector<T> packed_weights(const float* weights) {
   std::vector<T> packed(static_cast<size_t>(plan.packed_count()), cut<T>(0.0f));
@@ -34,8 +42,16 @@ std::vector<T> packed_weights(const float* weights) {
       for (int32_t k = 0; k < plan.depth(); ++k) {
         const GemmPlan::Place at = plan.place(static_cast<int32_t>(step), k);
         if (!plan.is_inside(at)) continue;
-        packed[static_cast<size_t>(plan.weight_offset(0, step, column) + k)] =
-            cut<T>(weights[(column * plan.shape.input_channels + at.channel) * plan.taps() + at.tap]);
+        const float weight = weights[(column * plan.shape.input_channels + at.channel) * plan.taps() + at.tap];
+        const auto place = static_cast<size_t>(plan.weight_offset(0, step, column) + k);
+        if constexpr (plan.products == Products::bf16x3) {
+          // As split() has them: all high parts before all low ones.
+          const float high = __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, weight) & 0xffff0000u);
+          packed[place] = cut<T>(high);
+          packed[place + 16] = cut<T>(weight - high);
+        } else {
+          packed[place] = cut<T>(weight);
+        }
       }
   return packed;
 }
@@ -64,7 +80,8 @@ void run(int64_t blocks, int64_t launch_bytes, Function function) {
 // input [channels, d, h, w], weights [columns, channels, taps], output [columns, d, h, w].
 template <GemmPlan plan, class T>
 void convolve(const float* input, const float* weights, float* output, const ConvSizes& sizes) {
-  static_assert(plan.uses_wgmma(own_gpu));
+  static_assert(plan.uses_wgmma(own_gpu) == is_hopper);
+  using Weight = WeightOf<plan, T>;
   const int64_t channels = plan.shape.input_channels, columns = plan.shape.output_channels,
                 voxels = sizes.input.product(), results = sizes.output.product();
   Tensor<T> in(round_up(channels, block_channels) * voxels), out(round_up(columns, block_channels) * results);
@@ -72,21 +89,21 @@ void convolve(const float* input, const float* weights, float* output, const Con
     for (int64_t voxel = 0; voxel < voxels; ++voxel)
       in.data()[offset_in_blocks(sizes.input, channel, voxel)] =
           cut<T>(channel < channels ? input[channel * voxels + voxel] : 0.0f);
-  const std::vector<T> packed = packed_weights<plan, T>(weights);
-  Tensor<T> factors(plan.packed_count());
-  std::memcpy(factors.data(), packed.data(), packed.size() * sizeof(T));
+  const std::vector<Weight> packed = packed_weights<plan, Weight>(weights);
+  Tensor<Weight> factors(plan.packed_count());
+  std::memcpy(factors.data(), packed.data(), packed.size() * sizeof(Weight));
   Tensor<float> workspace(plan.most_workspace_count(own_gpu) + 4);
-  const GemmArguments<T, T, T> arguments = {in.data(),
-                                            factors.data(),
-                                            out.data(),
-                                            sizes,
-                                            view_of(sizes.input, channels),
-                                            view_of(sizes.output, columns),
-                                            {},
-                                            factors.data() + plan.weight_count(),
-                                            workspace.data(),
-                                            plan.launch(sizes, own_gpu),
-                                            0};
+  const GemmArguments<T, Weight, T> arguments = {in.data(),
+                                                 factors.data(),
+                                                 out.data(),
+                                                 sizes,
+                                                 view_of(sizes.input, channels),
+                                                 view_of(sizes.output, columns),
+                                                 {},
+                                                 factors.data() + plan.weight_count(),
+                                                 workspace.data(),
+                                                 plan.launch(sizes, own_gpu),
+                                                 0};
   run(plan.blocks(sizes, own_gpu), plan.launch_lds_bytes(own_gpu), [&] { implicit_gemm<plan>(arguments, Sum{}); });
   if constexpr (plan.is_split)
     run(plan.combining_blocks(sizes, own_gpu), 0, [&] { combine_parts<plan>(arguments, Sum{}); });
@@ -127,11 +144,19 @@ constexpr Row rows_of[] = {row<products, 256, 64, 0>(), row<products, 128, 128, 
                            row<products, 128, 64, 2>(), row<products, 64, 64, 1>(),   row<products, 128, 32, 0>(),
                            row<products, 64, 64, 0, true>()};
 
+template <bool with_wgmma>
+std::vector<std::span<const Row>> tables() {
+  if constexpr (with_wgmma)
+    return {rows_of<Products::float16>, rows_of<Products::bfloat16>, rows_of<Products::xf32>};
+  else
+    return {rows_of<Products::float16>, rows_of<Products::float32>, rows_of<Products::xf32>, rows_of<Products::bf16x3>};
+}
+
 // 1 if there is such a row.
 extern "C" int convolution(int products, int rows, int columns, int shape, int parts, const float* input,
                            const float* weights, float* output, const int64_t* sizes) {
   const ConvSizes all = {1, {sizes[0], sizes[1], sizes[2]}, {sizes[3], sizes[4], sizes[5]}, {sizes[6], sizes[7], sizes[8]}};
-  for (const std::span<const Row> table : {std::span(rows_of<Products::float16>), std::span(rows_of<Products::bfloat16>), std::span(rows_of<Products::xf32>)})
+  for (const std::span<const Row> table : tables<is_hopper>())
     for (const Row& row : table)
       if (row.products == products && row.rows == rows && row.columns == columns && row.shape == shape && row.parts == parts) {
         row.run(input, weights, output, all);

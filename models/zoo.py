@@ -80,10 +80,10 @@ NETWORKS = (
     ModelRow("seed_convolution", small.seed_convolution, ((1, 1, 32, 32, 32),)),
     ModelRow("c3d", c3d.C3D, ((1, 3, 16, 112, 112),), slow=True),
     ModelRow("r3d_18", resnet3d.r3d_18, ((1, 3, 16, 112, 112),)),
-    ModelRow("r3d_18_legacy", resnet3d.r3d_18, ((1, 3, 8, 56, 48),), exporter="legacy"),
-    ModelRow("r2plus1d_18", resnet3d.r2plus1d_18, ((1, 3, 8, 112, 112),)),
+    ModelRow("r3d_18_legacy", resnet3d.r3d_18, ((1, 3, 8, 56, 48),), exporter="legacy", slow=True),
+    ModelRow("r2plus1d_18", resnet3d.r2plus1d_18, ((1, 3, 8, 112, 112),), slow=True),
     ModelRow("unet3d", unet3d.unet3d, ((1, 1, 64, 64, 64),)),
-    ModelRow("unet3d_legacy", unet3d.unet3d, ((1, 1, 32, 48, 64),), exporter="legacy"),
+    ModelRow("unet3d_legacy", unet3d.unet3d, ((1, 1, 32, 48, 64),), exporter="legacy", slow=True),
     ModelRow("x3d_s", x3d.X3D, ((1, 3, 13, 160, 160),)),
 )
 
@@ -172,7 +172,7 @@ MONAI = (
     ModelRow("monai_dynunet", monai_networks.monai_dynunet, ((1, 2, 32, 24, 40),)),
     ModelRow("monai_segresnet", monai_networks.monai_segresnet, ((1, 2, 32, 40, 24),)),
     ModelRow("monai_swin_unetr", monai_networks.monai_swin_unetr, ((1, 1, 64, 64, 64),), slow=True),
-    ModelRow("monai_densenet121", monai_networks.monai_densenet121, ((1, 1, 64, 96, 48),)),
+    ModelRow("monai_densenet121", monai_networks.monai_densenet121, ((1, 1, 64, 96, 48),), slow=True),
 )
 
 MORE_MONAI = (

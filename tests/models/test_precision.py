@@ -63,7 +63,7 @@ def expect_close(name: str, shared_object: Path, folder: Path, tolerance: float,
     ("precision", "march"),
     [
         ("bfloat16", "x86-64-v3"),
-        ("bfloat16", "x86-64-v4"),
+        pytest.param("bfloat16", "x86-64-v4", marks=pytest.mark.slow),
         pytest.param("float16", "x86-64-v3", marks=pytest.mark.slow),
         ("float16", "x86-64-v4"),
     ],

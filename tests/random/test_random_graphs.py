@@ -21,7 +21,7 @@ from tests.random.random_graphs import RandomGraph, build_model, opset_of, rando
 
 FAILED = onnxc_commands.REPOSITORY / "build" / "failed-graphs"
 TOGETHER = 25  # graphs in one model
-ALWAYS, MORE = 5, 80  # groups
+ALWAYS, MORE = 4, 80  # groups
 ALWAYS_ON_GPU, MORE_ON_GPU = 1, 10
 OPTIONS: Sequence[tuple[str, ...]] = [(), ("-O0",), ("--march", "x86-64-v3"), ()]
 

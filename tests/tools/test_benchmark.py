@@ -244,6 +244,7 @@ def test_the_picture_of_volumes(tmp_path: Path) -> None:
     assert (tmp_path / "volumes.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_volumes_are_measured_from_end_to_end(tmp_path: Path) -> None:
     """A small network on a small volume, 18 windows, so that each engine has several turns."""
     done = bench(

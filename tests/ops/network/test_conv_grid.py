@@ -18,7 +18,7 @@ STRIDES = {1: (1, 1, 1), 2: (2, 3, 1), 3: (3, 1, 2)}
 DILATIONS = {1: (1, 1, 1), 2: (2, 1, 2)}
 KERNELS = {"1": (1, 1, 1), "2": (2, 2, 2), "3": (3, 3, 3), "even": (4, 3, 1), "long": (7, 1, 3)}
 # No common factor with the lengths of the product's axes: every value of each comes up among those that run always.
-FRACTION = 23
+FRACTION = 47
 
 
 def pads(kind: str, kernel: tuple[int, ...]) -> list[int]:

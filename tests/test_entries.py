@@ -168,6 +168,15 @@ def test_other_weights_are_added(folder: Path, tmp_path: Path) -> None:
             assert close(session.run(None, inputs)[0], run_onnxruntime(file, inputs)[0])
 
 
+def test_a_kernel_that_is_trimmed_to_one_frame_has_weights_of_its_own(folder: Path, tmp_path: Path) -> None:
+    models = [folder / "first.onnx", folder / "later.onnx"]
+    sizes = ["--dim", "t=1", "--dim", "h=40", "--dim", "w=48"]
+    trimmed = compile_several(tmp_path / "trimmed.so", *models, *sizes)
+    whole = compile_several(tmp_path / "whole.so", *models, *sizes, "--skip-pass", "trim_kernels")
+    later = compile_model(folder / "later.onnx", tmp_path / "later.so", *sizes)
+    assert weights_bytes(whole) == weights_bytes(later) < weights_bytes(trimmed)
+
+
 def test_instances_of_both_entries_map_the_file_once(video: Path) -> None:
     with onnxc.InferenceSession(video) as first, onnxc.InferenceSession(video, entry="later") as later:
         first.run(None, inputs_of("first"))

@@ -282,7 +282,7 @@ class FileEmitter {
     else
       headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
     headers.push_back("base/step.h");
-    if (file_.cpu == 0) headers.push_back("base/entry.h");
+    if (file_.cpu == 0 && entries_.size() > 1) headers.push_back("base/entry.h");
     for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
     if (file_.cpu == 0) print_device_headers();
     for (const std::string& header : file_.headers) writer_.line(fmt::format("#include \"{}\"", header));
@@ -353,7 +353,8 @@ class FileEmitter {
     {
       auto entries = writer.scope("static Entry entries[] =", ";");
       for (size_t i = 0; i < entries_.size(); ++i)
-        writer.line(fmt::format("{{&{}::model, &entry_functions<{}>, {{}}, {{}}}},", space_of(i), i));
+        writer.line(fmt::format("{{&{}::model, &{}, {{}}, {{}}}},", space_of(i),
+                                i == 0 ? "first_entry_functions" : fmt::format("entry_functions<{}>", i)));
     }
     {
       auto object = writer.scope("extern const SharedObject shared_object =", ";");

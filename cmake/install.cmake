@@ -10,7 +10,7 @@ install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION
 
 install(TARGETS onnxc_runtime_cpu ARCHIVE DESTINATION lib/onnxc)
 install(FILES runtime/include/onnxc.h runtime/include/onnxc_volume.h DESTINATION share/onnxc/include)
-install(FILES runtime/base/model.h runtime/base/step.h runtime/base/error_text.h runtime/base/array.h
+install(FILES runtime/base/entry.h runtime/base/model.h runtime/base/step.h runtime/base/error_text.h runtime/base/array.h
         DESTINATION share/onnxc/include/base)
 install(FILES runtime/strings/string_functions.h DESTINATION share/onnxc/include/strings)
 install(FILES runtime/gpu/backend.h runtime/gpu/program.h DESTINATION share/onnxc/include/gpu)

@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import os
 import pickle
 import subprocess
 from pathlib import Path
@@ -167,6 +168,15 @@ def test_other_weights_are_added(folder: Path, tmp_path: Path) -> None:
             assert close(session.run(None, inputs)[0], run_onnxruntime(file, inputs)[0])
 
 
+def test_a_kernel_that_is_trimmed_to_one_frame_has_weights_of_its_own(folder: Path, tmp_path: Path) -> None:
+    models = [folder / "first.onnx", folder / "later.onnx"]
+    sizes = ["--dim", "t=1", "--dim", "h=40", "--dim", "w=48"]
+    trimmed = compile_several(tmp_path / "trimmed.so", *models, *sizes)
+    whole = compile_several(tmp_path / "whole.so", *models, *sizes, "--skip-pass", "trim_kernels")
+    later = compile_model(folder / "later.onnx", tmp_path / "later.so", *sizes)
+    assert weights_bytes(whole) == weights_bytes(later) < weights_bytes(trimmed)
+
+
 def test_instances_of_both_entries_map_the_file_once(video: Path) -> None:
     with onnxc.InferenceSession(video) as first, onnxc.InferenceSession(video, entry="later") as later:
         first.run(None, inputs_of("first"))
@@ -284,6 +294,26 @@ def test_a_program_in_c_takes_an_entry(video: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandFailure) as failure:
         execute([str(program), str(video), "nope"])
     assert failure.value.code == 1
+
+
+def test_verify_names_the_entry_that_a_file_is(folder: Path, video: Path) -> None:
+    words = [str(BINARIES / "onnxc-run"), str(video), "--random", "0", "--verify", str(folder / "later.onnx")]
+    with pytest.raises(CommandFailure, match=r"later\.onnx': that is the entry 'later' of .*; give --entry later"):
+        execute(words)
+
+
+def test_an_entry_may_have_any_name(folder: Path, tmp_path: Path) -> None:
+    odd = [b'"} \\\n#if 0', b"caf\xe9"]
+    files = [Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name + b".onnx")) for name in odd]
+    for file in files:
+        file.write_bytes((folder / "double.onnx").read_bytes())
+    both = compile_several(tmp_path / "odd.so", folder / "later.onnx", *files)
+    x = values(2, 3)
+    for name in map(os.fsdecode, odd):
+        with onnxc.InferenceSession(both, entry=name) as session:
+            assert np.array_equal(session.run(None, {"x": x})[0], 2 * x)
+    with pytest.raises(CommandFailure, match="has no entry ''; it has 'later', "):
+        execute([str(BINARIES / "onnxc-run"), str(both), "--entry", "", "--info"])
 
 
 def test_an_unknown_entry_is_refused_with_those_that_are_there(video: Path) -> None:

@@ -1,6 +1,7 @@
 """A model.so as a loaded library."""
 
 import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,9 @@ def entries_of(api: Any) -> list[Any]:
 
 
 def names_of(entries: list[Any]) -> list[str]:
-    return [each.entry_name.decode() if each.table_size > abi.Api.entry_name.offset else "model" for each in entries]
+    return [
+        os.fsdecode(each.entry_name) if each.table_size > abi.Api.entry_name.offset else "model" for each in entries
+    ]
 
 
 def table_of(library: ctypes.CDLL, entry: str | None = None) -> Any:

@@ -11,6 +11,13 @@ namespace {
 
 Instance* from(onnxc_instance* instance) { return reinterpret_cast<Instance*>(instance); }
 
+const ModelDescription& model_of(int32_t entry) { return *shared_object.entries[entry].model; }
+
+StepDescription find_step(int32_t entry, int32_t step) {
+  const ShownSteps& shown = shared_object.entries[entry].shown;
+  return step >= 0 && step < shown.count ? shown.steps[step] : StepDescription{};
+}
+
 ShownSteps steps_to_show(const ModelDescription& model) {
   if (model.cpu_program_count == 0) return {model.device_programs[0]->step_count, model.device_programs[0]->steps};
   ErrorText error;
@@ -214,43 +221,49 @@ void fill_tables() {
 
 }  // namespace
 
-const onnxc_value_info* input_of(const ModelDescription& model, int32_t index) {
+const EntryFunctions first_entry_functions = entry_functions<0>;
+
+const onnxc_value_info* input_of(int32_t entry, int32_t index) {
+  const ModelDescription& model = model_of(entry);
   return index >= 0 && index < model.input_count ? &model.inputs[index] : nullptr;
 }
 
-const onnxc_value_info* output_of(const ModelDescription& model, int32_t index) {
+const onnxc_value_info* output_of(int32_t entry, int32_t index) {
+  const ModelDescription& model = model_of(entry);
   return index >= 0 && index < model.output_count ? &model.outputs[index] : nullptr;
 }
 
-const char* symbol_of(const ModelDescription& model, int32_t index) {
+const char* symbol_of(int32_t entry, int32_t index) {
+  const ModelDescription& model = model_of(entry);
   return index >= 0 && index < model.symbol_count ? model.symbol_names[index] : nullptr;
 }
 
-StepDescription step_of(const Entry& entry, int32_t step) {
-  return step >= 0 && step < entry.shown.count ? entry.shown.steps[step] : StepDescription{};
-}
+const char* step_name_of(int32_t entry, int32_t step) { return find_step(entry, step).name; }
+const char* step_nodes_of(int32_t entry, int32_t step) { return find_step(entry, step).nodes; }
+const char* step_operators_of(int32_t entry, int32_t step) { return find_step(entry, step).operators; }
+int32_t step_output_count_of(int32_t entry, int32_t step) { return find_step(entry, step).output_count; }
 
-const onnxc_value_info* step_output_of(const Entry& entry, int32_t step, int32_t index) {
-  const StepDescription found = step_of(entry, step);
+const onnxc_value_info* step_output_of(int32_t entry, int32_t step, int32_t index) {
+  const StepDescription found = find_step(entry, step);
   return index >= 0 && index < found.output_count ? &found.outputs[index].tensor : nullptr;
 }
 
-onnxc_status create_of(const ModelDescription& model, const onnxc_options* options, onnxc_instance** instance,
-                       char* error, size_t error_size) {
+onnxc_status create_of(int32_t entry, const onnxc_options* options, onnxc_instance** instance, char* error,
+                       size_t error_size) {
   ErrorText text;
   onnxc_status status = ONNXC_INVALID_ARGUMENT;
   if (instance == nullptr) {
     text.append("the place for the instance is null");
   } else {
-    *instance = reinterpret_cast<onnxc_instance*>(Instance::create(model, options, status, text));
+    *instance = reinterpret_cast<onnxc_instance*>(Instance::create(model_of(entry), options, status, text));
   }
   text.copy_to(error, error_size);
   return status;
 }
 
-const char* cpu_march_of(const ModelDescription& model) {
+const char* cpu_march_of(int32_t entry) {
   ErrorText error;
-  const CpuProgram* const program = choose_cpu_program(model, error);
+  const CpuProgram* const program = choose_cpu_program(model_of(entry), error);
   return program != nullptr ? program->march : nullptr;
 }
 

@@ -1,5 +1,6 @@
 // The functions of a table (include/onnxc.h) that are about a graph and take no instance. C gives them no context, so
-// generated code makes a set of them for each entry.
+// each entry has a set of its own. The runtime holds the set of the first, generated code makes those of the others: a
+// model of one graph spends no time of the compiler on them.
 #pragma once
 
 #include "base/model.h"
@@ -19,33 +20,33 @@ struct EntryFunctions {
   decltype(onnxc_api::cpu_march) cpu_march;
 };
 
-// Defined in api/api.cpp.
-const onnxc_value_info* input_of(const ModelDescription& model, int32_t index);
-const onnxc_value_info* output_of(const ModelDescription& model, int32_t index);
-const char* symbol_of(const ModelDescription& model, int32_t index);
-StepDescription step_of(const Entry& entry, int32_t step);
-const onnxc_value_info* step_output_of(const Entry& entry, int32_t step, int32_t index);
-onnxc_status create_of(const ModelDescription& model, const onnxc_options* options, onnxc_instance** instance,
-                       char* error, size_t error_size);
-const char* cpu_march_of(const ModelDescription& model);
+// The same with the number of the entry, defined in api/api.cpp.
+const onnxc_value_info* input_of(int32_t entry, int32_t index);
+const onnxc_value_info* output_of(int32_t entry, int32_t index);
+const char* symbol_of(int32_t entry, int32_t index);
+const char* step_name_of(int32_t entry, int32_t step);
+const char* step_nodes_of(int32_t entry, int32_t step);
+const char* step_operators_of(int32_t entry, int32_t step);
+int32_t step_output_count_of(int32_t entry, int32_t step);
+const onnxc_value_info* step_output_of(int32_t entry, int32_t step, int32_t index);
+onnxc_status create_of(int32_t entry, const onnxc_options* options, onnxc_instance** instance, char* error,
+                       size_t error_size);
+const char* cpu_march_of(int32_t entry);
 
-// Those of `shared_object.entries[index]`.
-template <int32_t index>
+// They only add the number, since clang compiles them with each model.
+template <int32_t entry>
 inline constexpr EntryFunctions entry_functions = {
-    .input = [](int32_t input) { return input_of(*shared_object.entries[index].model, input); },
-    .output = [](int32_t output) { return output_of(*shared_object.entries[index].model, output); },
-    .symbol = [](int32_t symbol) { return symbol_of(*shared_object.entries[index].model, symbol); },
-    .step_name = [](int32_t step) { return step_of(shared_object.entries[index], step).name; },
-    .step_nodes = [](int32_t step) { return step_of(shared_object.entries[index], step).nodes; },
-    .step_operators = [](int32_t step) { return step_of(shared_object.entries[index], step).operators; },
-    .step_output_count = [](int32_t step) { return step_of(shared_object.entries[index], step).output_count; },
-    .step_output = [](int32_t step,
-                      int32_t output) { return step_output_of(shared_object.entries[index], step, output); },
-    .create =
-        [](const onnxc_options* options, onnxc_instance** instance, char* error, size_t size) {
-          return create_of(*shared_object.entries[index].model, options, instance, error, size);
-        },
-    .cpu_march = [] { return cpu_march_of(*shared_object.entries[index].model); },
+    .input = [](int32_t index) { return input_of(entry, index); },
+    .output = [](int32_t index) { return output_of(entry, index); },
+    .symbol = [](int32_t index) { return symbol_of(entry, index); },
+    .step_name = [](int32_t step) { return step_name_of(entry, step); },
+    .step_nodes = [](int32_t step) { return step_nodes_of(entry, step); },
+    .step_operators = [](int32_t step) { return step_operators_of(entry, step); },
+    .step_output_count = [](int32_t step) { return step_output_count_of(entry, step); },
+    .step_output = [](int32_t step, int32_t index) { return step_output_of(entry, step, index); },
+    .create = [](const onnxc_options* options, onnxc_instance** instance, char* error,
+                 size_t size) { return create_of(entry, options, instance, error, size); },
+    .cpu_march = [] { return cpu_march_of(entry); },
 };
 
 }  // namespace onnxc::runtime

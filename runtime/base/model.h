@@ -181,6 +181,8 @@ struct SharedObject {
 
 // Defined by generated code.
 extern const SharedObject shared_object;
+// The functions of the first entry. Those of the others are made by generated code (base/entry.h).
+extern const EntryFunctions first_entry_functions;
 
 // The advice for a machine without a GPU.
 inline const char* on_the_cpu(const ModelDescription& model) {

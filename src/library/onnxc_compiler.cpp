@@ -42,6 +42,7 @@ CompileRequest read_request(const onnxc_compile_request* given) {
   usage_check(given->model_bytes != nullptr || given->model_size == 0, "model_bytes is NULL, but model_size is not 0");
   CompileRequest request;
   request.options = parse_command_line(words_of(*given)).options;
+  usage_check(request.options.more_models.empty(), "only the command takes several MODELs: a request has one");
   usage_check(!request.options.run_pass, "only the command has --run-pass");
   usage_check(request.options.sandbox != true, "only the command has --sandbox: a library shares its caller's process");
   if (given->model_bytes != nullptr)

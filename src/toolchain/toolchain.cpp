@@ -275,16 +275,16 @@ void write_source(const EmittedModel& model, const fs::path& output) {
     return files.emplace_back(output.string() + suffix);
   };
   model.weights.write(open(".weights"));
+  for (size_t i = 0; i < model.device_weights.size(); ++i) {
+    const EmittedWeights& weights = model.device_weights[i];
+    weights.bytes.write(open(device_weights_suffix(i)));
+    data += data_assembly(weights.symbol, name + device_weights_suffix(i));
+  }
   for (size_t i = 0; i < model.devices.size(); ++i) {
     const EmittedDevice& device = model.devices[i];
     const DeviceSuffixes suffixes = device_suffixes(device, i);
     open(suffixes.source).write(device.source);
     data += data_assembly(device_code_symbol(device.machine, device.entry), name + suffixes.code);
-  }
-  for (size_t i = 0; i < model.device_weights.size(); ++i) {
-    const EmittedWeights& weights = model.device_weights[i];
-    weights.bytes.write(open(device_weights_suffix(i)));
-    data += data_assembly(weights.symbol, name + device_weights_suffix(i));
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -155,6 +155,7 @@ def test_reports_are_messages_and_nothing_is_printed(tmp_path: Path, capfd: pyte
         (2, ("--no-such-option",), None, "--no-such-option"),
         (2, ("--dim", "N=x"), None, "NAME=4 or NAME=1..8 is expected"),
         (2, ("--run-pass", "simplify"), None, "--run-pass"),
+        (2, ("other.onnx",), None, "only the command takes several MODELs"),
     ],
 )
 def test_errors_are_values(

@@ -133,7 +133,7 @@ std::vector<std::string> dim_names(const onnxc_api& api) {
 // The names that --dim may have: with --info those of all entries that it shows.
 std::vector<std::string> asked_dim_names(const ModelLibrary& library, const RunOptions& options) {
   std::vector<std::string> found = dim_names(library.api());
-  if (!options.information || !options.entry.empty()) return found;
+  if (!options.information || options.entry) return found;
   for (const onnxc_api* entry : library.entries())
     for (const std::string& name : dim_names(*entry))
       if (std::ranges::find(found, name) == found.end()) found.push_back(name);

@@ -34,7 +34,7 @@ struct Device {
 
 struct RunOptions {
   std::filesystem::path model;
-  std::string entry;                          // of a model of several graphs; empty: the first
+  std::optional<std::string> entry;           // of a model of several graphs; nothing: the first
   std::filesystem::path tests;                // a folder in ONNX's test layout; empty: none
   std::vector<std::string> inputs, expected;  // NAME=FILE
   std::optional<uint64_t> random_seed;

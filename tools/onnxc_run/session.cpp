@@ -137,7 +137,7 @@ const onnxc_api& find_entry(const std::vector<const onnxc_api*>& entries, const 
 
 }  // namespace
 
-ModelLibrary::ModelLibrary(const std::filesystem::path& path, const std::string& entry) : path_(path) {
+ModelLibrary::ModelLibrary(const std::filesystem::path& path, const std::optional<std::string>& entry) : path_(path) {
   // With a folder in its name, so that the loader does not search for it.
   std::string file = std::filesystem::absolute(path).string();
   user_check(std::filesystem::exists(file), "{}: no such file", quote(path.string()));
@@ -151,7 +151,7 @@ ModelLibrary::ModelLibrary(const std::filesystem::path& path, const std::string&
   auto get_api = reinterpret_cast<onnxc_get_api_function>(dlsym(library_, "onnxc_get_api"));
   if (get_api != nullptr) api_ = get_api(ONNXC_ABI_VERSION);
   if (api_ != nullptr) {
-    if (!entry.empty()) api_ = &find_entry(entries(), entry);
+    if (entry) api_ = &find_entry(entries(), *entry);
     return;
   }
   dlclose(library_);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ namespace onnxc {
 class ModelLibrary {
  public:
   // UserError if the file is missing, is not a library that onnxc made, or is newer than this program.
-  // `entry`: the graph to run, of a library of several; empty for the first. UsageError that lists the names there are.
-  explicit ModelLibrary(const std::filesystem::path& path, const std::string& entry = "");
+  // `entry`: the graph to run, of a library of several; nothing for the first. UsageError that lists the names there
+  // are.
+  explicit ModelLibrary(const std::filesystem::path& path, const std::optional<std::string>& entry = std::nullopt);
   ~ModelLibrary();
   ModelLibrary(const ModelLibrary&) = delete;
   ModelLibrary& operator=(const ModelLibrary&) = delete;

@@ -149,14 +149,27 @@ class Verification {
   Json costs_ = Json::array();
 };
 
+// The hash of the ONNX file that an entry was compiled from.
+std::string hash_of(const onnxc_api& api) {
+  const Json information = Json::parse(api.information, nullptr, false);
+  return information.is_object() ? information.value("model", "") : "";
+}
+
 // Another model's tensors differ all over, which says nothing about the compile.
 void check_is_the_model(const Session& session, const RunOptions& options) {
-  const Json information = Json::parse(session.api().information, nullptr, false);
-  const std::string compiled = information.is_object() ? information.value("model", "") : "";
-  user_check(compiled.empty() || options.compares_anyway || sha256(map_file(*options.verify)->bytes()) == compiled,
-             "--verify {}: {} was compiled from another file (SHA-256 {}). Give that one, or compare all the same with "
-             "--compare-anyway",
-             quote(options.verify->string()), quote(options.model.string()), printable(compiled));
+  const std::string compiled = hash_of(session.api());
+  if (compiled.empty() || options.compares_anyway) return;
+  const std::string given = sha256(map_file(*options.verify)->bytes());
+  if (given == compiled) return;
+  const std::string model = quote(options.model.string()), file = quote(options.verify->string());
+  for (const onnxc_api* entry : session.library().entries())
+    if (hash_of(*entry) == given)
+      user_error("--verify {}: that is the entry {} of {}; give --entry {}", file, quote(entry->entry_name), model,
+                 printable(entry->entry_name));
+  user_error(
+      "--verify {}: {} was compiled from another file (SHA-256 {}). Give that one, or compare all the same with "
+      "--compare-anyway",
+      file, model, printable(compiled));
 }
 
 }  // namespace

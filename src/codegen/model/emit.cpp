@@ -69,8 +69,7 @@ class EntryEmitter {
         weights_(weights) {}
 
   void run() {
-    file_.parts.append(
-        fmt::format("// Entry {}\nnamespace {} {{\n\n", comment_text(quote(entry_.name)), space_of(number_)));
+    file_.parts.append(fmt::format("// Entry '{}'\nnamespace {} {{\n\n", comment_text(entry_.name), space_of(number_)));
     const PrintedSteps steps =
         options_.has_cpu_code ? print_steps(file_.parts, context_, file_.machine.vectors) : PrintedSteps{};
     file_.headers.insert(steps.headers.begin(), steps.headers.end());
@@ -271,7 +270,7 @@ class FileEmitter {
     writer_.line(fmt::format("// A model compiled by onnxc {}.", ONNXC_VERSION));
     for (const ModelEntry& entry : entries_)
       writer_.line(fmt::format("//   model    {}{}", entry.model_hash,
-                               entries_.size() > 1 ? " " + comment_text(quote(entry.name)) : ""));
+                               entries_.size() > 1 ? fmt::format(" '{}'", comment_text(entry.name)) : ""));
     writer_.line(fmt::format("//   target   {}", comment_text(target_of(entries_.front(), options_))));
     writer_.line(fmt::format("//   options  {}", comment_text(options_.options)));
     if (file_.cpu == 0) print_build_lines();
@@ -283,7 +282,7 @@ class FileEmitter {
     else
       headers.insert(headers.end(), {"kernels/cpu/vector/vector.h", "kernels/shared/scalar.h"});
     headers.push_back("base/step.h");
-    if (file_.cpu == 0) headers.push_back("base/entry.h");
+    if (file_.cpu == 0 && entries_.size() > 1) headers.push_back("base/entry.h");
     for (const char* header : headers) writer_.line(fmt::format("#include \"{}\"", header));
     if (file_.cpu == 0) print_device_headers();
     for (const std::string& header : file_.headers) writer_.line(fmt::format("#include \"{}\"", header));
@@ -354,7 +353,8 @@ class FileEmitter {
     {
       auto entries = writer.scope("static Entry entries[] =", ";");
       for (size_t i = 0; i < entries_.size(); ++i)
-        writer.line(fmt::format("{{&{}::model, &entry_functions<{}>, {{}}, {{}}}},", space_of(i), i));
+        writer.line(fmt::format("{{&{}::model, &{}, {{}}, {{}}}},", space_of(i),
+                                i == 0 ? "first_entry_functions" : fmt::format("entry_functions<{}>", i)));
     }
     {
       auto object = writer.scope("extern const SharedObject shared_object =", ";");

@@ -33,7 +33,7 @@ TEST(WeightBytes, BytesThatDifferAtTheEndHaveTheirOwn) {
   EXPECT_EQ(weights.place(other), offset);
 }
 
-// Of a second program the constants are those of the first, if they are equal in all.
+// The second program takes the constants of the first that are equal in type, dims and bytes.
 TEST(SharedConstants, EqualConstantsOfTwoProgramsAreOne) {
   const auto program_of = [](const std::vector<Tensor>& constants) {
     Program program;

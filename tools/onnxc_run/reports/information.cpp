@@ -116,7 +116,7 @@ void print_entry(const ModelLibrary& library, const RunOptions& options) {
 
 void print_information(ModelLibrary& library, const RunOptions& options) {
   if (options.json) return print_json(library, options);
-  if (!options.entry.empty()) return print_entry(library, options);
+  if (options.entry) return print_entry(library, options);
   for (const onnxc_api* entry : library.entries()) {
     library.select(*entry);
     print_entry(library, options);

@@ -32,6 +32,7 @@ PASSES = [
     "trim_kernels",
     "choose_kernels",
     "lower",
+    "drop_dead_steps",
     "fuse_nests",
     "place_stores",
     "fuse_epilogues",

@@ -13,7 +13,7 @@ from tests.onnxc_commands import BINARIES
 
 pytestmark = pytest.mark.usefixtures("commands")
 
-PROGRAM_PASSES = ["fuse_nests", "place_stores", "fuse_epilogues", "fuse_kernels", "eliminate_copies"]
+PROGRAM_PASSES = ["drop_dead_steps", "fuse_nests", "place_stores", "fuse_epilogues", "fuse_kernels", "eliminate_copies"]
 
 BEFORE = """\
 dim N 1..8

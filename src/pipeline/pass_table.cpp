@@ -11,6 +11,7 @@
 #include "passes/graph/simplify.h"
 #include "passes/graph/trim_kernels.h"
 #include "passes/graph/use_integer_products.h"
+#include "passes/program/drop_dead_steps.h"
 #include "passes/program/drop_roundings.h"
 #include "passes/program/eliminate_copies.h"
 #include "passes/program/fuse_epilogues.h"
@@ -62,6 +63,8 @@ constexpr std::array graph_rows = {
 };
 
 constexpr std::array program_rows = {
+    // First: a reader that nobody needs would keep a nest from moving into the other one.
+    ProgramPass{"drop_dead_steps", When::optimizing, for_any_target<drop_dead_steps>},
     ProgramPass{"fuse_nests", When::optimizing, for_any_target<fuse_nests>},
     // Before epilogues: a nest that stores into part of a Concat becomes one that a kernel can take.
     ProgramPass{"place_stores", When::optimizing, for_any_target<place_stores>},

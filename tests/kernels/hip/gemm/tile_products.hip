@@ -144,19 +144,12 @@ constexpr Row rows_of[] = {row<products, 256, 64, 0>(), row<products, 128, 128, 
                            row<products, 128, 64, 2>(), row<products, 64, 64, 1>(),   row<products, 128, 32, 0>(),
                            row<products, 64, 64, 0, true>()};
 
-template <bool with_wgmma>
-std::vector<std::span<const Row>> tables() {
-  if constexpr (with_wgmma)
-    return {rows_of<Products::float16>, rows_of<Products::bfloat16>, rows_of<Products::xf32>};
-  else
-    return {rows_of<Products::float16>, rows_of<Products::float32>, rows_of<Products::xf32>, rows_of<Products::bf16x3>};
-}
-
 // 1 if there is such a row.
 extern "C" int convolution(int products, int rows, int columns, int shape, int parts, const float* input,
                            const float* weights, float* output, const int64_t* sizes) {
   const ConvSizes all = {1, {sizes[0], sizes[1], sizes[2]}, {sizes[3], sizes[4], sizes[5]}, {sizes[6], sizes[7], sizes[8]}};
-  for (const std::span<const Row> table : tables<is_hopper>())
+  using enum Products;
+  for (const std::span<const Row> table : {std::span(rows_of<float16>), std::span(rows_of<xf32>), std::span(rows_of<is_hopper ? bfloat16 : float32>), std::span(rows_of<is_hopper ? bfloat16 : bf16x3>)})
     for (const Row& row : table)
       if (row.products == products && row.rows == rows && row.columns == columns && row.shape == shape && row.parts == parts) {
         row.run(input, weights, output, all);

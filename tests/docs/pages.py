@@ -55,6 +55,7 @@ PAGES = [
     Page("docs/guides/monai.md", page_files.monai, SCAN, packages=True),
     Page("docs/guides/nnunet.md", page_files.nnunet, DATA, packages=True),
     Page("docs/guides/onnxruntime.md", given=SESSION, fast=True, packages=True),
+    Page("docs/guides/video-decoder.md", packages=True),
     Page("docs/guides/wrong-export.md", packages=True),
     Page("docs/reference/environment.md", page_files.drawing, fast=True),
     Page("docs/reference/onnxc.md"),

@@ -208,28 +208,35 @@ class ConvolutionToRows {
                                          const float* weights, int64_t column) {
     const RowsGeometry& geometry = band.geometry;
     const int64_t channels = smaller(step, shape.input_channels - channel);
+    float* const kept = row.sums + column;
     vec sums[sums_count][vectors];
-    const auto clear = [&] {
-      for (int i = 0; i < sums_count; ++i)
-        for (int v = 0; v < vectors; ++v) sums[i][v] = splat(0.0f);
-    };
-    const auto keep = [&] {
-      for (int i = 0; i < sums_count; ++i)
-        for (int v = 0; v < vectors; ++v) {
-          float* const to = row.sums + i * geometry.piece_columns + column + v * lanes;
-          store(to, load(to) + sums[i][v]);
-        }
-    };
-    clear();
+    clear<vectors>(sums);
     for (int64_t th = rows.begin; th < rows.end; ++th) {
       add_line<vectors>(band.line(row.row + th) + column, geometry.row_stride, channels,
                         weights + packing.offset(0, packing.h().kernel_tap(row.rh, th)), sums);
       if constexpr (adds_rows) {
-        keep();
-        clear();
+        keep<vectors>(sums, kept, geometry.piece_columns);
+        clear<vectors>(sums);
       }
     }
-    if constexpr (!adds_rows) keep();
+    if constexpr (!adds_rows) keep<vectors>(sums, kept, geometry.piece_columns);
+  }
+
+  template <int vectors>
+  [[gnu::always_inline]] static void clear(vec (&sums)[sums_count][vectors]) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < sums_count; ++i)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < vectors; ++v) sums[i][v] = splat(0.0f);
+  }
+
+  // Adds to the sums in scratch.
+  template <int vectors>
+  [[gnu::always_inline]] static void keep(const vec (&sums)[sums_count][vectors], float* kept, int64_t stride) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < sums_count; ++i, kept += stride)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < vectors; ++v) store(kept + v * lanes, load(kept + v * lanes) + sums[i][v]);
   }
 
   // The products of a step of channels at one tap of depth and height.

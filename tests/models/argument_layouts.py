@@ -65,7 +65,7 @@ def host_layouts(source: str, structures: Sequence[str]) -> dict[str, Layout]:
     """Those of the host file, and of volumes' kernels, which the runtime packs."""
     own = [name for name in structures if name.endswith("_arguments")]
     shared = [name for name in structures if name not in own]
-    found = layouts(source, "onnxc::runtime::hip", own, HOST)
+    found = layouts(source, "onnxc::runtime::entry0::hip", own, HOST)
     return found | (layouts(VOLUME_HEADER, "onnxc::kernels", shared, HOST) if shared else {})
 
 

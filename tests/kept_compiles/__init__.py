@@ -1,7 +1,7 @@
 """Clang's compiles of generated code, kept from one test run to the next.
 
-Clang takes three quarters of the time of the Python tests. What it makes depends on its options and on the bytes that
-it reads, by which ccache finds it again: a kept compile hides no fault of onnxc.
+Clang takes three quarters of the time of the Python tests. Ccache finds a compile again by its options and by
+the bytes that it reads, so that a kept one hides no fault of onnxc.
 """
 
 import os

@@ -135,7 +135,7 @@ class ShufflingDecoder(nn.Module):
 
 
 class FrameGroupNorm(nn.Module):
-    """GroupNorm over each frame alone."""
+    """GroupNorm of each frame by itself."""
 
     def __init__(self, groups: int, channels: int) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ class WaveletDecoder(nn.Module):
 
 
 class InterpolatingDecoder(nn.Module):
-    """The first frame enlarged alone and the others in time as well, as in HunyuanVideo's decoder: latents
+    """The first frame is enlarged in its plane, the others in time as well, as in HunyuanVideo's decoder: latents
     [N, 5, T, H, W] to frames [N, 3, 2T-1, 2H, 2W]."""
 
     def __init__(self) -> None:

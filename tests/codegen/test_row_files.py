@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "codegen"
 @pytest.mark.parametrize("target", ["cpu", "hip"])
 def test_offers_are_in_files_of_rows(target: str) -> None:
     table = (SOURCE / target / "call" / "kernel_rows.h").read_text()
-    named = re.findall(r'^    \{"\w+", (offer_\w+)', table, re.M)
+    named = re.findall(r'^    \{(?:\.name = )?"\w+", (?:\.offer = )?(offer_\w+)', table, re.M)
     offers: dict[str, Path] = {}
     for file in sorted((SOURCE / target).rglob("*.cpp")):
         for name in re.findall(r"^void (offer_\w+)\(", file.read_text(), re.M):

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TABLE = (ROOT / "src" / "codegen" / "cpu" / "call" / "kernel_rows.h").read_text()
-ROWS = re.findall(r'^    \{"(\w+)", offer_\w+(?:, true)?\},$', TABLE, re.M)
+ROWS = re.findall(r'^    \{(?:\.name = )?"(\w+)", (?:\.offer = )?offer_\w+(?:, (?:\.\w+ = )?true)?\},$', TABLE, re.M)
 MULTIPLYING = [name for name in ROWS if name.startswith("conv") or name in ("matmul", "matmul_tiles", "softmax")]
 
 

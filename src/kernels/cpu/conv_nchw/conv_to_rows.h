@@ -2,15 +2,16 @@
 //
 // Problem: as in conv_direct.h with stride 1, or as in conv_transpose.h. The last layers of segmentation networks and
 // of decoders of video have two or three output channels; an NCHWc block of them is mostly padding, which the next
-// layers compute and move as well. Method: lanes are neighbouring voxels of a row. A task has a few planes of outputs.
-// Block by block of input channels and plane by plane it transposes what it reads to NCHW rows in scratch
-// (transpose.h), with zeros past their ends, and adds their products to its sums, which are in scratch as well: a plane
-// is transposed once for all outputs of the task. A register tile is some vectors along a row by all output channels
-// and, in a transposed convolution, by all residues modulo the stride; each element is one chain of FMAs of a shifted
-// vector with a broadcast weight, over those channels and the taps of a plane, if these are few, else of a row. A
+// layers compute and move as well. Method: lanes are neighbouring voxels of a row. A task has a few planes of outputs,
+// whose sums are in scratch. For some input channels at a time, plane by plane, it transposes what it reads to NCHW
+// rows in scratch (transpose.h), with zeros past their ends, and adds their products to its sums. So a plane is
+// transposed once for all outputs of the task. A register tile is some vectors along a row by all output channels and,
+// in a transposed convolution, by all residues modulo the stride. Each element is a chain of FMAs of a shifted vector
+// with a broadcast weight. A chain goes over those channels and the taps of a plane, if these are few, else of a row. A
 // residue takes only its own taps. At the end the residues of a row are interleaved, and epilogue and stores go along
 // the output rows. Only the shape fixes the order of each sum. Limits: one group, dilation 1. Bound by: FMA throughput
-// with many channels; a 1x1x1 by memory and the transposition.
+// with many channels; a 1x1x1 by memory and the transposition. 3x3x3 from 128 to 3 channels reaches 63% of the peak
+// with AVX2 and 50% with AVX-512, from 16 to 3 channels 53% and 55%.
 #pragma once
 
 #include "kernels/cpu/conv/planar_position.h"

@@ -31,6 +31,7 @@ SIMULATED = [
     pytest.param(row, id=row.name) if row.name in ALWAYS else pytest.param(row, id=row.name, marks=pytest.mark.slow)
     for row in ROWS.values()
     if row.name in ALWAYS
+    or row.name.startswith("video_")
     or row.name.endswith(("_routing_dynamic", "_unoptimized", "_narrow", "_narrow_half", "_small"))
 ]
 

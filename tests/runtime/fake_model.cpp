@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/entry.h"
+#include "runtime/other_entry.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -138,7 +139,7 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
-const ModelDescription model = {
+constexpr ModelDescription model = {
     .name = "fake",
     .target = "cpu x86-64",
     .cpu_features = cpu_features,
@@ -154,12 +155,7 @@ const ModelDescription model = {
     .cpu_programs = programs,
     .cpu_program_count = 1,
 };
-// The same graph once more.
-const ModelDescription other = [] {
-  ModelDescription description = model;
-  description.name = "other";
-  return description;
-}();
+constexpr ModelDescription other = as_other_entry(model);
 Entry entries[] = {{&model, &entry_functions<0>, {}, {}}, {&other, &entry_functions<1>, {}, {}}};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "runtime/gpu/fake_code.h"
 #include "runtime/gpu/fake_kernels.h"
 #include "runtime/gpu/gpu_steps.h"
+#include "runtime/other_entry.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -105,7 +106,7 @@ const CpuProgram program = {
 };
 const CpuProgram* const programs[] = {&program};
 
-const ModelDescription model = {
+constexpr ModelDescription model = {
     .name = "fake",
     .target = target,
     .cpu_features = nullptr,
@@ -124,12 +125,7 @@ const ModelDescription model = {
     .device_program_count = sizeof device_programs / sizeof *device_programs,
     .device_backend = &gpu_backend,
 };
-// The same graph once more.
-const ModelDescription other = [] {
-  ModelDescription description = model;
-  description.name = "other";
-  return description;
-}();
+constexpr ModelDescription other = as_other_entry(model);
 Entry entries[] = {{&model, &entry_functions<0>, {}, {}}, {&other, &entry_functions<1>, {}, {}}};
 
 }  // namespace

@@ -1,7 +1,8 @@
 """Decoders of video latents, with few channels: one of each kind that video generators publish.
 
-All are causal in time: a frame depends on itself and on earlier ones. They differ in how they see earlier frames
-(caches, or copies of the first frame), in their normalisation, and in how they enlarge frames and count more of them.
+All but the last are causal in time: a frame depends on itself and on earlier ones. They differ in how they see earlier
+frames (caches, or copies of the first frame), in their normalisation, and in how they enlarge frames and count more of
+them.
 """
 
 from typing import Literal
@@ -24,6 +25,17 @@ class ChannelNorm(nn.Module):
         return functional.normalize(x, dim=1) * x.shape[1] ** 0.5 * self.scale
 
 
+def frames_of(video: torch.Tensor) -> torch.Tensor:
+    """[N, C, T, H, W] as images [N * T, C, H, W]."""
+    n, c, t, h, w = video.shape
+    return video.transpose(1, 2).reshape(n * t, c, h, w)
+
+
+def video_of(frames: torch.Tensor, n: int, t: int) -> torch.Tensor:
+    """Images [N * T, C, H, W] as [N, C, T, H, W]."""
+    return frames.reshape(n, t, *frames.shape[1:]).transpose(1, 2)
+
+
 class FrameAttention(nn.Module):
     """Attention with one head among the voxels of each frame, added to its input [N, C, T, H, W]."""
 
@@ -35,10 +47,9 @@ class FrameAttention(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, c, t, h, w = x.shape
-        frames = self.norm(x).transpose(1, 2).reshape(n * t, c, h, w)
-        q, k, v = self.to_qkv(frames).reshape(n * t, 1, 3 * c, h * w).transpose(2, 3).chunk(3, dim=-1)
+        q, k, v = self.to_qkv(frames_of(self.norm(x))).reshape(n * t, 1, 3 * c, h * w).transpose(2, 3).chunk(3, dim=-1)
         found = functional.scaled_dot_product_attention(q, k, v).transpose(2, 3).reshape(n * t, c, h, w)
-        return x + self.out(found).reshape(n, t, c, h, w).transpose(1, 2)
+        return x + video_of(self.out(found), n, t)
 
 
 class CachedConvolution(nn.Module):
@@ -79,8 +90,7 @@ class StreamingDecoder(nn.Module):
         n, c, t, h, w = x.shape
         x = frames.reshape(n, 2, c, t, h, w).permute(0, 3, 1, 2, 4, 5).reshape(n * t * 2, c, h, w)
         x = self.enlarged(functional.interpolate(x, scale_factor=2.0, mode="nearest-exact"))
-        x = x.reshape(n, 2 * t, 6, 2 * h, 2 * w).transpose(1, 2)
-        video, next3 = self.last(functional.silu(self.norm3(x)), cache3)
+        video, next3 = self.last(functional.silu(self.norm3(video_of(x, n, 2 * t))), cache3)
         return video.clamp(-1.0, 1.0), next0, next1, next2, next3
 
 
@@ -142,10 +152,7 @@ class FrameGroupNorm(nn.Module):
         self.norm = nn.GroupNorm(groups, channels)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        n, c, t, h, w = x.shape
-        frames = self.norm(x.transpose(1, 2).reshape(n * t, c, h, w))
-        y: torch.Tensor = frames.reshape(n, t, c, h, w).transpose(1, 2)
-        return y
+        return video_of(self.norm(frames_of(x)), x.shape[0], x.shape[2])
 
 
 class WaveletDecoder(nn.Module):
@@ -220,14 +227,13 @@ class BlendingDecoder(nn.Module):
         self.last_in_time = nn.Conv3d(3, 3, (3, 1, 1), padding=(1, 0, 0))
 
     def forward(self, latents: torch.Tensor) -> torch.Tensor:
-        n, c, t, h, w = latents.shape
-        frames = self.first(latents.transpose(1, 2).reshape(n * t, c, h, w))
+        n, t = latents.shape[0], latents.shape[2]
+        frames = self.first(frames_of(latents))
         frames = frames + self.plane(functional.silu(self.plane_norm(frames)))
-        frames = functional.interpolate(frames, scale_factor=2.0, mode="nearest")
-        video = frames.reshape(n, t, 12, 2 * h, 2 * w).transpose(1, 2)
+        video = video_of(functional.interpolate(frames, scale_factor=2.0, mode="nearest"), n, t)
         later = video + self.time(functional.silu(self.time_norm(video)))
         share = torch.sigmoid(self.share)
         video = share * video + (1.0 - share) * later
-        planes = self.last(functional.silu(video.transpose(1, 2).reshape(n * t, 12, 2 * h, 2 * w)))
-        result: torch.Tensor = self.last_in_time(planes.reshape(n, t, 3, 2 * h, 2 * w).transpose(1, 2))
+        planes = self.last(functional.silu(frames_of(video)))
+        result: torch.Tensor = self.last_in_time(video_of(planes, n, t))
         return result

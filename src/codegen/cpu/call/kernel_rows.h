@@ -113,6 +113,6 @@ inline constexpr CpuKernelRow cpu_kernel_rows[] = {
 };
 
 // The offers of all kernels for a node. Those that hold its weights in another form than is asked for are declined.
-Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine, WeightForm weights = WeightForm::fast);
+Offers gather_offers(const CpuProblem& problem, const CpuMachine& machine, WeightForm weights);
 
 }  // namespace onnxc

@@ -112,8 +112,8 @@ struct DeviceBackend {
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 
-  // For a run over a volume (device_volume.h); null and a status if there is no room. The others wait for the GPU only
-  // if their own memory has no room.
+  // For a run over a volume (device_volume.h); null and a status if memory runs out. The others wait for the GPU only
+  // if their own memory is full.
   DeviceVolume* (*make_volume)(DeviceInstance* instance, const VolumeOnDevice& description, onnxc_status& status,
                                ErrorText& error);
   void (*destroy_volume)(DeviceVolume* volume);

@@ -11,7 +11,7 @@ namespace onnxc::runtime {
 class DeviceWeights {
  public:
   // The device is the current one, and the caller holds the lock of all modules (device_module.cpp). Null and a status
-  // if there is no room.
+  // if memory runs out.
   static DeviceWeights* acquire(const GpuLibrary& gpu, const GpuDevice& device, const WeightBlock& block,
                                 onnxc_status& status, ErrorText& error);
   static void release(DeviceWeights* weights);

@@ -38,7 +38,7 @@ class Build {
   std::string run(bool shared, const fs::path& output) {
     compile_all(shared);
     OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
-    std::vector<std::string> command = linker_.empty() ? link_command_of(shared) : linker_;
+    std::vector<std::string> command = linker_.empty() ? link_command_of(shared, objects_) : linker_;
     std::ranges::replace(command, linked_path(), file.temporary_path().string());
     run(command);
     file.commit();
@@ -56,16 +56,18 @@ class Build {
     add_data("onnxc_model_weights", model_.weights);
     if (!model_.devices.empty()) compile_devices();
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
-    // its inputs. Zig does not show it.
+    // its inputs, and a compiler may remove an object before it writes it: a file stands in for all. Zig does not show it.
     if (options_.compiler.is_zig()) {
       said_ += fmt::format("{}", fmt::join(run_all(), ""));
       return;
     }
-    for (const std::string& object : objects_)
-      if (!fs::exists(object)) write_file(object, "");
-    commands_.push_back(dry_run(link_command_of(shared)));
+    const std::string stand_in = path("objects.o").string();
+    write_file(stand_in, "");
+    commands_.push_back(dry_run(link_command_of(shared, {stand_in})));
     std::vector<std::string> said = run_all();
     linker_ = command_of_dry_run(said.back());
+    if (const auto place = std::ranges::find(linker_, stand_in); place != linker_.end())
+      linker_.insert(linker_.erase(place), objects_.begin(), objects_.end());
     said.pop_back();
     said_ += fmt::format("{}", fmt::join(said, ""));
   }
@@ -133,9 +135,9 @@ class Build {
 
   // The link command's output until that has its final name.
   std::string linked_path() const { return path("linked").string(); }
-  std::vector<std::string> link_command_of(bool shared) const {
-    std::vector<std::string> command = shared ? link_shared_command(options_.compiler, objects_, parts_, linked_path())
-                                              : link_command(options_.compiler, objects_, linked_path());
+  std::vector<std::string> link_command_of(bool shared, const std::vector<std::string>& objects) const {
+    std::vector<std::string> command = shared ? link_shared_command(options_.compiler, objects, parts_, linked_path())
+                                              : link_command(options_.compiler, objects, linked_path());
     // lld aborts if it asks for threads and gets none.
     if (!options_.compiler.is_zig() && start_threads(1, [](int64_t) {}).empty()) command.push_back("-Wl,--threads=1");
     return command;

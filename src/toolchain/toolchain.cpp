@@ -97,7 +97,7 @@ class Build {
 
   void add_device_code(size_t index) {
     const std::string symbol = device_code_symbol(model_.devices[index].machine, model_.devices[index].entry);
-    add_assembly(symbol, data_assembly(symbol, path("model" + suffixes_of(index).code).string()));
+    add_assembly(symbol, data_assembly(device_code_section, symbol, path("model" + suffixes_of(index).code).string()));
   }
 
   DeviceSuffixes suffixes_of(size_t index) const { return device_suffixes(model_.devices[index], index); }
@@ -274,7 +274,7 @@ std::string device_weights_suffix(size_t index) { return numbered(".device", ind
 
 void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
-  std::string data = data_assembly("onnxc_model_weights", name + ".weights");
+  std::string data = data_assembly(weights_section, "onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
   const auto open = [&](const std::string& suffix) -> OutputFile& {
     return files.emplace_back(output.string() + suffix);
@@ -283,13 +283,13 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   for (size_t i = 0; i < model.device_weights.size(); ++i) {
     const EmittedWeights& weights = model.device_weights[i];
     weights.bytes.write(open(device_weights_suffix(i)));
-    data += data_assembly(weights.symbol, name + device_weights_suffix(i));
+    data += data_assembly(weights_section, weights.symbol, name + device_weights_suffix(i));
   }
   for (size_t i = 0; i < model.devices.size(); ++i) {
     const EmittedDevice& device = model.devices[i];
     const DeviceSuffixes suffixes = device_suffixes(device, i);
     open(suffixes.source).write(device.source);
-    data += data_assembly(device_code_symbol(device.machine, device.entry), name + suffixes.code);
+    data += data_assembly(device_code_section, device_code_symbol(device.machine, device.entry), name + suffixes.code);
   }
   open(".data.s").write(data);
   open("").write(model.source);

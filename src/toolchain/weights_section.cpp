@@ -8,11 +8,11 @@
 #include <string_view>
 
 #include "support/diagnostics.h"
+#include "toolchain/build_commands.h"
 
 namespace onnxc {
 namespace {
 
-constexpr const char* section_name = ".onnxc_weights";
 constexpr const char* note_name = ".note.onnxc";
 constexpr uint64_t page = 4096;
 
@@ -81,7 +81,7 @@ void WeightsSection::add(std::string symbol, const WeightBytes& bytes) {
 }
 
 std::string WeightsSection::assembly() const {
-  std::string text = fmt::format(".section {}, \"awlR\", @nobits\n.balign {}\n", section_name, page);
+  std::string text = fmt::format(".section {}, \"awlR\", @nobits\n.balign {}\n", weights_section, page);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t end = i + 1 < blocks_.size() ? blocks_[i + 1].offset : size_;
     text += fmt::format(".globl {0}\n.hidden {0}\n{0}:\n.zero {1}\n", blocks_[i].symbol, end - blocks_[i].offset);
@@ -94,7 +94,7 @@ std::string WeightsSection::assembly() const {
 
 void WeightsSection::write(std::string linked, OutputFile& file) const {
   ElfFile elf(linked);
-  Elf64_Shdr& weights = elf.section(section_name);
+  Elf64_Shdr& weights = elf.section(weights_section);
   internal_check(
       weights.sh_type == SHT_NOBITS && weights.sh_size == static_cast<uint64_t>(size_) && weights.sh_addr % page == 0,
       "the section as it was assembled");

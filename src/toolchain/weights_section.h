@@ -4,8 +4,8 @@
 // again: gigabytes for a network whose weights are large. Method: both learn only the section's size. It is linked as
 // one without contents (.bss is such a section), and its bytes are then written once, behind all that was linked.
 //
-//     linked:   LOAD rw (.data .bss .onnxc_weights: memory only)   NOTE (.note.onnxc)
-//     written:  LOAD rw (.data .bss)   LOAD r (.onnxc_weights: the end of the file), in the place of NOTE
+//     linked:   LOAD rw (.data .bss .lrodata: memory only)   NOTE (.note.onnxc)
+//     written:  LOAD rw (.data .bss)   LOAD r (.lrodata: the end of the file), in the place of NOTE
 //
 // Limits: ELF, 64 bits, and a linker that puts large sections (x86-64 ABI, section 5.1.2) last, as lld does.
 #pragma once

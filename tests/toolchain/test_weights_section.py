@@ -44,8 +44,8 @@ def test_weights_are_a_segment_that_is_only_read(tmp_path: Path) -> None:
     assert size == size_in_memory
     assert int(offset, 16) + int(size, 16) == library.stat().st_size, "they end the file"
     assert sorted(segments, key=lambda words: int(words[2], 16)) == segments, "in the order of their addresses"
-    [section] = lines_of_readelf("-S", library, ".onnxc_weights")
-    assert section[section.index(".onnxc_weights") + 1] == "PROGBITS"
+    [section] = lines_of_readelf("-S", library, ".lrodata")
+    assert section[section.index(".lrodata") + 1] == "PROGBITS"
     assert int(section[section.index("PROGBITS") + 1], 16) == int(address, 16)
 
 

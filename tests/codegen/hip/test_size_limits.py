@@ -28,6 +28,15 @@ def product(rows: int) -> onnx.ModelProto:
     return make_model(helper.make_node("MatMul", ["x", "w"], ["y"]), {"x": [rows, 16]}, {"w": (16, 16)})
 
 
+def softmax(positions: int, axis: int = 1) -> onnx.ModelProto:
+    return make_model(helper.make_node("Softmax", ["x"], ["y"], axis=axis), {"x": [1, 96, positions]}, {})
+
+
+def normalized(operator: str, shape: list[int], parameters: int, **attributes: int) -> onnx.ModelProto:
+    node = helper.make_node(operator, ["x", "s", "b"], ["y"], **attributes)
+    return make_model(node, {"x": shape}, {"s": (parameters,), "b": (parameters,)})
+
+
 def make_model(node: onnx.NodeProto, inputs: dict[str, list[int]], weights: dict[str, Any]) -> onnx.ModelProto:
     graph = helper.make_graph(
         [node],
@@ -51,6 +60,12 @@ def make_model(node: onnx.NodeProto, inputs: dict[str, list[int]], weights: dict
         pytest.param(transposed(POSITIONS // 2), False, id="conv_transpose, whose output is too large"),
         pytest.param(product(POSITIONS - 16), True, id="matmul, as many as fit"),
         pytest.param(product(POSITIONS), False, id="matmul"),
+        pytest.param(softmax(POSITIONS - 64), True, id="softmax over channels, as many as fit"),
+        pytest.param(softmax(POSITIONS), False, id="softmax over channels"),
+        pytest.param(normalized("InstanceNormalization", [1, 16, POSITIONS - 1], 16), True, id="instance, most"),
+        pytest.param(normalized("InstanceNormalization", [1, 16, POSITIONS], 16), False, id="instance"),
+        pytest.param(normalized("LayerNormalization", [POSITIONS - 64, 16], 16), True, id="layer, as many as fit"),
+        pytest.param(normalized("LayerNormalization", [POSITIONS, 16], 16), False, id="layer, of 2^24 blocks"),
     ],
 )
 def test_more_positions_than_a_kernel_counts(model: onnx.ModelProto, is_kernel: bool, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@
 #   scripts/setup.sh browser as for build, and a browser (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
+#   scripts/setup.sh diffusers  as for test, and diffusers in that environment (make test-all)
 #   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m lab.iree_comparison)
 #   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
 #
@@ -102,12 +103,16 @@ if [ ! -e "$ONNXC_ONNX_PREFIX/.complete" ]; then
   rm -rf "$work"
 fi
 
-if [ "$goal" = test ] || [ "$goal" = bench ] || [ "$goal" = ray ] || [ "$goal" = docs ]; then
+if [ "$goal" = test ] || [ "$goal" = bench ] || [ "$goal" = ray ] || [ "$goal" = docs ] ||
+  [ "$goal" = diffusers ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-test.txt
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-nnunet.txt --no-deps
 fi
 if [ "$goal" = ray ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-ray.txt
+fi
+if [ "$goal" = diffusers ]; then
+  make_venv "$ONNXC_TEST_VENV" scripts/requirements-diffusers.txt
 fi
 if [ "$goal" = docs ]; then
   make_venv "$ONNXC_DOCS_VENV" scripts/requirements-docs.txt

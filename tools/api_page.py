@@ -24,7 +24,7 @@ have Python's types; `Array` is a numpy array.
 # Before the others, which follow by their names.
 FIRST = ["compile", "InferenceSession", "SlidingWindow", "Tensor", "ValueInfo"]
 # Modules that are used by their own names, and those with a command.
-MODULES = ["nnunet", "ray", "backend"]
+MODULES = ["nnunet", "ray", "video", "backend"]
 COMMANDS = ["nnunet", "cache", "quantize", "reduce"]
 NOT_RUN = {"ray": "it asks for 32 CPUs of a cluster"}
 
@@ -48,11 +48,15 @@ class Module:
                 return node
         return None
 
-    def definitions(self) -> Iterator[Definition]:
-        """Those that do not begin with an underscore."""
+    def definitions(self) -> Iterator[tuple["Module", Definition]]:
+        """Its own that do not begin with an underscore, then those that it imports to offer them."""
         for node in self.tree.body:
             if isinstance(node, Definition) and not node.name.startswith("_"):
-                yield node
+                yield self, node
+        for name in self.constant("__all__"):
+            where = Module(self.imports().get(name, ""))
+            if name in self.imports() and (found := where.find(name)) is not None:
+                yield where, found
 
     def imports(self) -> dict[str, str]:
         """From which module of the package each name comes."""
@@ -205,7 +209,7 @@ def page() -> str:
     for name in MODULES:
         module = Module(name)
         sections.append(f"## onnxc.{name}\n\n{marked(name, prose(module.docstring))}\n")
-        sections += [render(module, each, f"onnxc.{name}.{each.name}", 3) for each in module.definitions()]
+        sections += [render(where, each, f"onnxc.{name}.{each.name}", 3) for where, each in module.definitions()]
     for name in COMMANDS:
         command = Module(f"{name}.__main__" if (PACKAGE / name).is_dir() else name)
         sections.append(f"## python -m onnxc.{name}\n\n{prose(command.docstring)}\n")

@@ -12,7 +12,7 @@ Sessions are used as onnxruntime's are. Running a model.so needs nothing but num
 others, on the host or on a GPU, are taken and given without a copy by `model.run_tensors`.
 """
 
-from onnxc import nnunet, ray
+from onnxc import nnunet, ray, video
 from onnxc.command import ep_path
 from onnxc.compatibility import (
     ExecutionMode,
@@ -49,4 +49,5 @@ __all__ = [
     "get_device",
     "nnunet",
     "ray",
+    "video",
 ]

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from onnxc import arguments
 from onnxc.errors import ArgumentError
+from onnxc.memory import torch_values
 from onnxc.session import InferenceSession
 from onnxc.volume import ResultAxis, VolumeSummary, WindowSettings, run_volume
 
@@ -127,7 +127,7 @@ class SlidingWindow:
                 "a compiled model takes no further arguments: give inputs that are the same for each window "
                 "as SlidingWindow(fixed=...)"
             )
-        volume = _numpy(inputs)
+        volume = torch_values.numbers("inputs", inputs)
         if volume.ndim < 3 or volume.ndim > 5:
             raise ArgumentError(
                 f"inputs: a batch of volumes is [batch, channels, 1 to 3 axes], found the shape {volume.shape}"
@@ -139,7 +139,7 @@ class SlidingWindow:
         images = []
         axes: Mapping[str, Sequence[ResultAxis]] = {}
         for image in volume:
-            with _told(self.progress) as progress:
+            with told(self.progress, "window") as progress:
                 outputs, self.summary = run_volume(self.sessions, image, settings, self.fixed, progress)
             images.append(outputs)
             axes = self.summary.axes
@@ -273,8 +273,9 @@ def _check_sw_device(sw_device: Any, sessions: Sequence[InferenceSession]) -> No
 
 
 @contextmanager
-def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """The function that is called after each run of windows of one image."""
+def told(progress: Progress | bool | None, unit: str) -> Iterator[Progress | None]:
+    """The function that is called with what is done and its number: the caller's, tqdm's bar for True if tqdm is
+    installed, or none."""
     if not isinstance(progress, bool) or not progress:
         yield progress or None
         return
@@ -283,10 +284,10 @@ def _told(progress: Progress | bool | None) -> Iterator[Progress | None]:
     except ImportError:
         yield None
         return
-    with tqdm(unit="window") as bar:
+    with tqdm(unit=unit) as bar:
 
-        def tell(done: int, windows: int) -> None:
-            bar.total = windows
+        def tell(done: int, number: int) -> None:
+            bar.total = number
             bar.update(done - bar.n)
 
         yield tell
@@ -312,34 +313,21 @@ def _per_axis(name: str, value: Any, rank: int) -> list[Any]:
     return list(value)
 
 
-def _numpy(values: Any) -> Array:
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(values, torch.Tensor):
-        tensor = values.detach().as_subclass(torch.Tensor).cpu()
-        values = (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
-    array = arguments.array("inputs", values)
-    if array.dtype.kind not in "biuf" and array.dtype != ml_dtypes.bfloat16:
-        raise ArgumentError(f"inputs: elements of type {array.dtype} are not converted to float32")
-    return array
-
-
 def moved_affine(affine: Any, axes: Sequence[ResultAxis]) -> Any:
     """The affine of an image, a matrix of numpy or torch, for the voxels of a result."""
     moved = np.eye(affine.shape[-1])
     for index, axis in enumerate(axes[: affine.shape[-1] - 1]):
         moved[index, index], moved[index, -1] = axis.step, axis.origin
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(affine, torch.Tensor):
-        return affine @ torch.from_numpy(moved).to(affine)
+    if torch_values.is_tensor(affine):
+        return affine @ sys.modules["torch"].from_numpy(moved).to(affine)
     return affine @ moved
 
 
 def _like(values: Any, result: Array, device: Any, axes: Sequence[ResultAxis]) -> Any:
     """The result as torch and MONAI have it if `values` is theirs; on the device of `values` if it is None."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(values, torch.Tensor):
+    if not torch_values.is_tensor(values):
         return result
-    tensor = torch.from_numpy(result).to(values.device if device is None else device)
+    tensor = sys.modules["torch"].from_numpy(result).to(values.device if device is None else device)
     if hasattr(values, "copy_meta_from"):
         tensor = type(values)(tensor)
         tensor.copy_meta_from(values, copy_attr=False)

@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 from models.networks import unet3d
 from tests import onnxc_commands, onnxruntime_sessions
+from tests.python.video import networks
 from tests.python.volumes import nnunet_folder
 
 # A U-Net of one level.
@@ -116,9 +117,10 @@ def trace_of(node: onnx.NodeProto, module: str, code: str) -> None:
 
 
 def python(folder: Path) -> None:
-    """The files that nnunet and failing write."""
+    """The files that nnunet and failing write, and a decoder of video."""
     nnunet(folder)
     failing(folder)
+    networks.compiled(folder, "decoder", networks.FIRST, networks.LATER)
 
 
 def exports(folder: Path) -> None:

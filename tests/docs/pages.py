@@ -13,6 +13,8 @@ SESSION = NUMPY + "x = np.load('x.npy')\n"
 DATA = NUMPY + "data = np.load('preprocessed.npy')\n"
 SCAN = NUMPY + "scan = np.random.default_rng(0).standard_normal((1, 1, 100, 97, 98)).astype(np.float32)\n"
 
+LATENTS = NUMPY + "latents = np.random.default_rng(0).standard_normal((1, 2, 5, 40, 50)).astype(np.float32)\n"
+
 
 @dataclass(frozen=True)
 class Page:
@@ -60,5 +62,5 @@ PAGES = [
     Page("docs/reference/environment.md", page_files.drawing, fast=True),
     Page("docs/reference/onnxc.md"),
     Page("docs/reference/onnxc-run.md"),
-    Page("docs/reference/python.md", page_files.python, SESSION + SCAN + DATA, marked=1, packages=True),
+    Page("docs/reference/python.md", page_files.python, SESSION + SCAN + DATA + LATENTS, marked=1, packages=True),
 ]

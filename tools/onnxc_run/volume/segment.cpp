@@ -20,6 +20,7 @@
 #include "onnxc_run/volume/result_record.h"
 #include "onnxc_run/volume/result_targets.h"
 #include "onnxc_run/volume/scan.h"
+#include "onnxc_run/volume/tiled_video.h"
 #include "support/checked.h"
 #include "support/count_text.h"
 #include "support/safe_file.h"
@@ -277,11 +278,15 @@ void segment(const RunOptions& options, Session& session, ResultRecord* record, 
   const ResultRecord::Stamp stamp = ResultRecord::stamp_of(file);
   const AxisOrder order = options.volume.preset == "nnunet" ? AxisOrder::zyx : AxisOrder::xyz;
   const Scan scan = read_scan(file, spatial_rank(session.api()), order, options.volume.raw);
-  VolumeCall call(options, session, scan);
-  call.run(target, [&](const std::filesystem::path& finished) {
-    if (record != nullptr) record->add(target, finished, file, stamp);
-  });
-  report(file, target, scan, call.result(), std::chrono::duration<double>(Clock::now() - start).count(), options.json);
+  const auto run = [&](auto&& call) {
+    call.run(target, [&](const std::filesystem::path& finished) {
+      if (record != nullptr) record->add(target, finished, file, stamp);
+    });
+    const std::chrono::duration<double> seconds = Clock::now() - start;
+    report(file, target, scan, call.result(), seconds.count(), options.json);
+  };
+  if (options.volume.preset == "diffusers") return run(TiledVideo(options, session, scan));
+  run(VolumeCall(options, session, scan));
 }
 
 }  // namespace

@@ -99,32 +99,43 @@ void VolumeWords::add_to(OptionTable& table) {
 
 void VolumeWords::add_windows(OptionTable& table) {
   table.option("--window", window, "SIZES: of the window, such as 96x96x96; 0: the volume's own");
-  table.option("--preset", options.preset, "whose windows, Gaussian and order of axes (x,y,z or z,y,x)")
-      .one_of({"monai", "nnunet"})
+  table
+      .option("--preset", options.preset,
+              "whose windows, Gaussian and order of axes (x,y,z or z,y,x); diffusers: tiles of "
+              "videos")
+      .one_of({"monai", "nnunet", "diffusers"})
       .shows_default();
-  table.option("--overlap", options.overlap, "of neighbouring windows, preset monai (default 0.25)")
-      .with({"--preset=monai"});
+  table.option("--overlap", options.overlap, "of neighbouring windows, presets monai and diffusers (default 0.25)")
+      .with({"--preset=monai", "--preset=diffusers"});
   table.option("--step", options.step, "between windows, in windows, preset nnunet (default 0.5)")
       .with({"--preset=nnunet"});
   table.option("--blend", options.importance, "the importance of a window's voxels (default: the preset's)")
-      .one_of({"constant", "gaussian"});
+      .one_of({"constant", "gaussian"})
+      .without({"--preset=diffusers"});
   table.option("--padding", options.padding, "around a volume that is smaller than the window")
       .one_of({"constant", "reflect", "replicate", "circular"})
-      .shows_default();
+      .shows_default()
+      .without({"--preset=diffusers"});
   table.option("--padding-value", options.padding_value, "of constant padding, as the model sees it")
       .with({"--padding=constant"});
-  table.option("--windows-per-run", options.batch, "windows that the model runs at once").between(1, 4096);
-  table.option("--mirror", mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2");
+  table.option("--windows-per-run", options.batch, "windows that the model runs at once")
+      .between(1, 4096)
+      .without({"--preset=diffusers"});
+  table.option("--mirror", mirrored, "AXES: averages over windows mirrored in these, such as 0,1,2")
+      .without({"--preset=diffusers"});
 }
 
 void VolumeWords::add_results(OptionTable& table) {
-  table.flag("--labels", labels, "writes the class of the largest value").without({"--softmax", "--sigmoid"});
-  table.flag("--softmax", softmax, "writes the softmax over the classes").without({"--sigmoid"});
-  table.flag("--sigmoid", sigmoid, "writes the sigmoid of the values");
-  table.option("--clip", clip, "LOW,HIGH: clips the voxels");
-  table.option("--normalize", normalization,
-               "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
-               "range:LOW,HIGH");
+  table.flag("--labels", labels, "writes the class of the largest value")
+      .without({"--softmax", "--sigmoid", "--preset=diffusers"});
+  table.flag("--softmax", softmax, "writes the softmax over the classes").without({"--sigmoid", "--preset=diffusers"});
+  table.flag("--sigmoid", sigmoid, "writes the sigmoid of the values").without({"--preset=diffusers"});
+  table.option("--clip", clip, "LOW,HIGH: clips the voxels").without({"--preset=diffusers"});
+  table
+      .option("--normalize", normalization,
+              "zscore or range, by the volume's own statistics or by those given: zscore:MEAN,DEVIATION, "
+              "range:LOW,HIGH")
+      .without({"--preset=diffusers"});
   table.option("--raw", raw, "DIMS:TYPE of raw files, the slowest axis first, such as 512x512x304:int16");
   table.flag("--overwrite", options.overwrite, "replaces results that are there already");
 }

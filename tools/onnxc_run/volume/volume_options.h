@@ -22,7 +22,7 @@ enum class Normalization { none, z_score, range };
 
 struct VolumeOptions {
   std::vector<std::filesystem::path> volumes;  // none: --volume was not given
-  std::string preset = "monai";                // or "nnunet"
+  std::string preset = "monai";                // or "nnunet", "diffusers"
   std::vector<int64_t> window;
   std::optional<double> overlap, step;
   std::string importance;  // empty: the preset's

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxc
 from models.tensor_files import Array
 from tests.compare import mismatch
-from tests.onnxc_commands import BINARIES, CommandFailure, compile_model, execute
+from tests.onnxc_commands import BINARIES, SIMULATOR, CommandFailure, compile_model, execute
 from tests.onnxruntime_sessions import open_session
 
 pytestmark = pytest.mark.usefixtures("commands")
@@ -30,9 +30,13 @@ Dims = list[str | int]
 
 
 @pytest.fixture(autouse=True)
-def poison(monkeypatch: pytest.MonkeyPatch) -> None:
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that no step has written is NaN; states are carried all the same."""
     monkeypatch.setenv("ONNXC_POISON", "1")
+    monkeypatch.setenv("ONNXC_HIP_LIBRARY", str(SIMULATOR))
+
+
+LEVELS = pytest.mark.parametrize(("device", "level"), [("cpu", "-O0"), ("cpu", "-O3"), ("gpu", "-O3")])
 
 
 def save(
@@ -131,10 +135,10 @@ def expect_equal(
         assert mismatch(session.get_state(name), state, tolerance) is None
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-def test_a_cache_is_carried_from_chunk_to_chunk(tmp_path: Path, level: str) -> None:
+@LEVELS
+def test_a_cache_is_carried_from_chunk_to_chunk(tmp_path: Path, device: str, level: str) -> None:
     model = save_later(tmp_path / "later.onnx")
-    with onnxc.compile(model, state={"cache": "next"}, options=[level]) as session:
+    with onnxc.compile(model, state={"cache": "next"}, options=[level], device=device) as session:
         assert [each.name for each in session.get_inputs()] == ["x"]
         assert [each.name for each in session.get_outputs()] == ["y"]
         assert session.states == ["cache"]
@@ -146,24 +150,34 @@ def test_a_cache_is_carried_from_chunk_to_chunk(tmp_path: Path, level: str) -> N
             expect_equal(session, carried, x=values(1, CHANNELS[0], time, 7, 9, seed=seed))
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
+@LEVELS
 @pytest.mark.parametrize("dims", [[4, 3], ["n", 3], []])
-def test_an_element_may_become_its_own_successor(tmp_path: Path, dims: Dims, level: str) -> None:
+def test_an_element_may_become_its_own_successor(tmp_path: Path, dims: Dims, device: str, level: str) -> None:
     model = save_running_mean(tmp_path / "mean.onnx", dims)
     known = tuple(dim if isinstance(dim, int) else 6 for dim in dims)
-    with onnxc.compile(model, state={"mean": "next"}, options=[level]) as session:
+    with onnxc.compile(model, state={"mean": "next"}, options=[level], device=device) as session:
         carried = Carried(model, {"mean": "next"}, {"mean": known})
         for seed in range(4):
             expect_equal(session, carried, tolerance=0, x=values(*known, seed=seed))
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-def test_an_output_that_is_written_early_is_copied(tmp_path: Path, level: str) -> None:
+@LEVELS
+def test_an_output_that_is_written_early_is_copied(tmp_path: Path, device: str, level: str) -> None:
     model = save_difference(tmp_path / "difference.onnx", ["n", 3])
-    with onnxc.compile(model, state={"before": "next"}, options=[level]) as session:
+    with onnxc.compile(model, state={"before": "next"}, options=[level], device=device) as session:
         carried = Carried(model, {"before": "next"}, {"before": (5, 3)})
         for seed in range(4):
             expect_equal(session, carried, tolerance=0, x=values(5, 3, seed=seed))
+
+
+def test_one_graph_of_launches_carries_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ONNXC_POISON")  # under which memory moves with each run
+    model = save_later(tmp_path / "later.onnx")
+    with onnxc.compile(model, state={"cache": "next"}, device="gpu", hip_graph=True) as session:
+        carried = Carried(model, {"cache": "next"}, {"cache": (1, CHANNELS[0], 2, 7, 9)})
+        for seed in range(4):
+            expect_equal(session, carried, x=values(1, CHANNELS[0], 2, 7, 9, seed=seed))
+        assert session.captured_graphs == 1
 
 
 def steps_of(model: Path, *options: str) -> list[str]:
@@ -247,13 +261,14 @@ def test_bad_states_in_python(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ several graphs
 
 
-def test_graphs_of_one_file_share_their_states(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_graphs_of_one_file_share_their_states(tmp_path: Path, device: str) -> None:
     files = [save_first(tmp_path / "first.onnx"), save_later(tmp_path / "later.onnx")]
     file = tmp_path / "video.so"
     x = values(1, CHANNELS[0], 6, 7, 9)
     [whole] = open_session(files[0]).run(["y"], {"x": x})
-    first = onnxc.compile(files, file, state={"cache": "next"})
-    with onnxc.InferenceSession(file, entry="later", states_of=first) as later:
+    first = onnxc.compile(files, file, state={"cache": "next"}, device=device)
+    with onnxc.InferenceSession(file, entry="later", states_of=first, device=device) as later:
         assert (first.states, later.states) == (["cache"], ["cache"])
         assert [each.name for each in later.get_inputs()] == ["x"]
         frames = first.run(None, {"x": x[:, :, :2]})

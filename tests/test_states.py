@@ -10,7 +10,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxc
+from models.export import export
 from models.tensor_files import Array
+from models.zoo import ROWS
 from tests.compare import mismatch
 from tests.onnxc_commands import BINARIES, SIMULATOR, CommandFailure, compile_model, execute
 from tests.onnxruntime_sessions import open_session
@@ -178,6 +180,23 @@ def test_one_graph_of_launches_carries_states(tmp_path: Path, monkeypatch: pytes
         for seed in range(4):
             expect_equal(session, carried, x=values(1, CHANNELS[0], 2, 7, 9, seed=seed))
         assert session.captured_graphs == 1
+
+
+CACHES = {f"cache{i}": f"next{i}" for i in range(4)}
+
+
+@LEVELS
+def test_a_decoder_of_video_carries_its_caches(tmp_path: Path, device: str, level: str) -> None:
+    model = export(ROWS["video_streaming"]).model
+    names = [each.name for each in open_session(model).get_outputs()]
+    states = dict(zip(CACHES, names[1:], strict=True))
+    with onnxc.compile(model, state=states, options=[level], device=device) as session:
+        assert session.states == list(CACHES)
+        for n, h, w in ((1, 5, 6), (2, 4, 3)):
+            shapes = [(n, 5, 2, h, w), (n, 12, 2, h, w), (n, 12, 2, h, w), (n, 6, 2, 2 * h, 2 * w)]
+            carried = Carried(model, states, dict(zip(CACHES, shapes, strict=True)))
+            for seed, time in enumerate((2, 1, 3)):
+                expect_equal(session, carried, tolerance=1e-4, latents=values(n, 5, time, h, w, seed=seed))
 
 
 def steps_of(model: Path, *options: str) -> list[str]:

@@ -65,8 +65,8 @@ nest slice  axes i<2
 nest exp  axes i<2
   b2[i] = exp(b1[i])
 # "cache" State-0
-nest copy  axes i<2
-  b1[i] = b3[i]
+nest copy  axes i0<2
+  b1[i0] = b3[i0]
 nest log  axes i<2
   b4[i] = log(b2[i])
 )");
@@ -100,7 +100,7 @@ inputs b0, b1
 outputs b2
 )" + std::string(step));
     EXPECT_NE(text.find("b2 temporary float32 [2] \"next\"\n"), std::string::npos) << text;
-    EXPECT_TRUE(text.ends_with("# \"cache\" State-0\nnest copy  axes i<2\n  b1[i] = b2[i]\n")) << text;
+    EXPECT_TRUE(text.ends_with("# \"cache\" State-0\nnest copy  axes i0<2\n  b1[i0] = b2[i0]\n")) << text;
   }
 }
 
@@ -122,7 +122,7 @@ nest neg  axes i<2
   b2[i] = -(b0[i])
 )");
   EXPECT_NE(text.find("b2 temporary float32 [2] \"next\"\n"), std::string::npos) << text;
-  EXPECT_TRUE(text.ends_with("nest copy  axes i<2\n  b1[i] = b2[i]\n")) << text;
+  EXPECT_TRUE(text.ends_with("nest copy  axes i0<2\n  b1[i0] = b2[i0]\n")) << text;
 }
 
 TEST(BindStates, AProgramMayHaveOnlyOneOfAPair) {

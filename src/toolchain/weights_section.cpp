@@ -61,7 +61,7 @@ class ElfFile {
 void add_segment(ElfFile& file, const Elf64_Shdr& weights) {
   Elf64_Phdr& memory = file.segment_that_ends_with(weights, PT_LOAD);
   memory.p_memsz = weights.sh_addr - memory.p_vaddr;
-  internal_check(memory.p_filesz <= memory.p_memsz, "a section without contents behind those with contents");
+  internal_check(memory.p_filesz <= memory.p_memsz, "a section without contents after those with contents");
   file.segment_that_ends_with(file.section(note_name), PT_NOTE) = {.p_type = PT_LOAD,
                                                                    .p_flags = PF_R,
                                                                    .p_offset = weights.sh_offset,

@@ -2,7 +2,7 @@
 //
 // Problem: an assembler holds the bytes that it includes twice and writes them once more, a linker holds them twice
 // again: gigabytes for a network whose weights are large. Method: both learn only the section's size. It is linked as
-// one without contents (.bss is such a section), and its bytes are then written once, behind all that was linked.
+// one without contents (.bss is such a section), and its bytes are then written once, after all that was linked.
 //
 //     linked:   LOAD rw (.data .bss .lrodata: memory only)   NOTE (.note.onnxc)
 //     written:  LOAD rw (.data .bss)   LOAD r (.lrodata: the end of the file), in the place of NOTE

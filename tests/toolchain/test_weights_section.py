@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def save_convolution(path: Path, channels: int) -> Path:
-    """Of 3x3x3. Winograd's weights, which the hint of sizes asks for, take four times as much as these."""
+    """A convolution of 3x3x3, whose weights take four times as much after Winograd's transform."""
     weights = np.random.default_rng(0).integers(-2, 3, (channels, channels, 3, 3, 3)).astype(np.float32)
     weights += np.float32(0.125)  # Winograd of four outputs is not taken for integers
     value = helper.make_tensor_value_info

@@ -1,4 +1,4 @@
-"""Videos through the autoencoders of video generators: latents to frames, in tiles and chunks of bounded memory.
+"""Videos through the autoencoders of video generators, in tiles and chunks of bounded memory.
 
     decoder = onnxc.video.Decoder("decoder.so", entry="later", first="first", caches={"cache": "next"}, tile=32)
     frames = decoder.decode(latents)  # all of them
@@ -10,5 +10,6 @@ The [guide](../guides/video-decoder.md) goes from diffusers to such a file.
 """
 
 from onnxc.video.decoder import Decoder
+from onnxc.video.encoder import Encoder
 
-__all__ = ["Decoder"]
+__all__ = ["Decoder", "Encoder"]

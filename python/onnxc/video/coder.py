@@ -125,7 +125,7 @@ class VideoRun:
         tile = self._video[:, slice(*self._plan.parts[part]), rows, columns]
         values = self._network.run(tile, caches)
         if self._zoom is None:
-            self._zoom = zoom_of(values.shape[2:], tile.shape[2:])
+            self._zoom = self._checked_zoom(values.shape[2:], tile.shape[2:])
         if part == len(self._made):
             self._made.append(values.shape[1])
         expected = (self._made[part], *(int(n * zoom) for n, zoom in zip(tile.shape[2:], self._zoom, strict=True)))
@@ -139,13 +139,20 @@ class VideoRun:
             self._progress(self._runs, self._tiling.count * len(self._plan.parts))
         return values
 
+    def _checked_zoom(self, made: Sequence[int], given: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Sizes of the output over those of the input, by which all tiles, overlaps and frames become whole ones."""
+        zoom = Fraction(made[0], given[0]), Fraction(made[1], given[1])
+        for axis, each in zip((self._tiling.rows, self._tiling.columns), zoom, strict=True):
+            if any((size * each).denominator != 1 for size in (axis.size, axis.tile, axis.overlap)):
+                raise OnnxcError(
+                    f"tile: the model makes {text_of(made)} of {text_of(given)}, and of tiles of {axis.tile} with an "
+                    f"overlap of {axis.overlap} in {axis.size} no whole sizes: give multiples of {each.denominator}"
+                )
+        return zoom
+
     def _tile_blend(self) -> TileBlend:
         return TileBlend(self._tiling, self._zoom or (Fraction(1), Fraction(1)))
 
     def _frame_size(self) -> tuple[int, int]:
         zoom = self._zoom or (Fraction(1), Fraction(1))
         return int(self._tiling.rows.size * zoom[0]), int(self._tiling.columns.size * zoom[1])
-
-
-def zoom_of(made: Sequence[int], given: Sequence[int]) -> tuple[Fraction, Fraction]:
-    return Fraction(made[0], given[0]), Fraction(made[1], given[1])

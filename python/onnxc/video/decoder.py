@@ -8,17 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onnxc import arguments
-from onnxc.errors import ArgumentError, counted
-from onnxc.memory import torch_values
+from onnxc.errors import ArgumentError
 from onnxc.session import InferenceSession
 from onnxc.sliding_window import Progress, told
 from onnxc.video import files, settings
 from onnxc.video.coder import VideoRun
-from onnxc.video.declared_dims import size_of
 from onnxc.video.frames import KINDS, Canvas, Form
-from onnxc.video.network import Network
-from onnxc.video.tiles import tiling_of
-from onnxc.video.time_plan import TimePlan, chunks_of, windows_of
+from onnxc.video.given import batch_of, like, only_video
+from onnxc.video.network import network_of
+from onnxc.video.parts import Parts
 
 Array = NDArray[Any]
 
@@ -78,24 +76,8 @@ class Decoder:
         threads: int | None = 0,
         device: str = "cpu",
     ) -> None:
-        pairs = _cache_pairs(caches)
-        if first is not None and not pairs:
-            raise ArgumentError(
-                "first: a graph for the first chunk needs caches for the later ones, and there are none"
-            )
-        session = settings.opened("model", model, entry, threads, device)
-        self._network = Network(
-            session,
-            _first_session(first, model, threads, device),
-            pairs,
-            arguments.mapping("fixed", {} if fixed is None else fixed, "arrays"),
-        )
-        self._chunk = settings.optional_count("chunk", chunk)
-        self._first_chunk = settings.optional_count("first_chunk", first_chunk)
-        self._tile = None if tile is None else settings.sizes("tile", tile, 1)
-        self._overlap = settings.overlaps(overlap, self._tile)
-        self._windows = settings.time_windows(time_tile, time_overlap)
-        self._check_time()
+        self._network = network_of(model, entry, first, caches, fixed, threads, device)
+        self._parts = Parts.checked(self._network, chunk, first_chunk, tile, overlap, time_tile, time_overlap)
         self._mean, self._std = settings.per_channel("mean", mean), settings.per_channel("std", std)
         self._clamp = settings.value_range("clamp", clamp)
         self._progress: Progress | bool | None = settings.progress_of(progress)
@@ -119,7 +101,7 @@ class Decoder:
                 return each
 
             self._fill(video, Canvas(form, made))
-        return _like(latents, result if len(np.shape(latents)) == 5 else result[0])
+        return like(latents, result if len(np.shape(latents)) == 5 else result[0])
 
     def chunks(self, latents: Any, frames: str = "float32") -> Iterator[Array]:
         """The same frames of one video, chunk by chunk as they are done, without an axis for the batch."""
@@ -161,9 +143,8 @@ class Decoder:
     # ------------------------------------------------------------------------------------------------------------ runs
 
     def _run(self, video: Array, progress: Progress | None) -> VideoRun:
-        plan = self._plan(video.shape[1])
-        size = (video.shape[2], video.shape[3])
-        return VideoRun(self._network, video, plan, tiling_of(size, self._tile or size, self._overlap), progress)
+        plan = self._parts.plan(video.shape[1], 1, "latents")
+        return VideoRun(self._network, video, plan, self._parts.tiling(video.shape[2:]), progress)
 
     def _chunks(self, video: Array, form: Form) -> Iterator[Array]:
         with told(self._progress, "run") as progress:
@@ -188,36 +169,7 @@ class Decoder:
         for frame in range(len(array)):
             yield array[frame : frame + 1]
 
-    def _plan(self, frames: int) -> TimePlan:
-        if self._windows is not None:
-            return windows_of(frames, *self._windows)
-        if self._network.caches:
-            return chunks_of(frames, self._chunk or 1, self._first_chunk)
-        if self._chunk is not None:
-            return chunks_of(frames, self._chunk, self._first_chunk or min(self._chunk, frames))
-        return TimePlan([(0, frames)])
-
     # ---------------------------------------------------------------------------------------------------------- checks
-
-    def _check_time(self) -> None:
-        if self._first_chunk is not None and self._chunk is None and not self._network.caches:
-            raise ArgumentError(f"first_chunk is {self._first_chunk}, and there are no chunks: give caches= or chunk=")
-        if self._windows is not None and (self._network.caches or self._chunk is not None):
-            raise ArgumentError("time_tile: windows over time are for models without caches and chunks: leave it out")
-        if self._chunk is not None and not self._network.caches:
-            self._check_chunks(self._chunk)
-
-    def _check_chunks(self, chunk: int) -> None:
-        """Refuses a causal model, whose chunks are not independent: it makes 4t-3 frames of t, or such."""
-        graph = self._network.later
-        one, two = graph.frames_of(chunk), graph.frames_of(2 * chunk)
-        is_static = isinstance(graph.input.shape[2], int)
-        if one is None or two is None or (one % chunk == 0 if is_static else two == 2 * one):
-            return
-        raise ArgumentError(
-            f"chunk: the model makes {counted(one, 'frame')} of {chunk} and {two} of {2 * chunk}, so that it is causal "
-            "and its chunks need caches=; without caches give windows over time as time_tile=, or leave chunk out"
-        )
 
     def _form(self, frames: Any) -> Form:
         if frames not in KINDS:
@@ -225,62 +177,14 @@ class Decoder:
         return Form(str(frames), self._clamp)
 
     def _video(self, latents: Any) -> Array:
-        videos = self._videos(latents)
-        if len(videos) != 1:
-            raise ArgumentError(f"latents have {counted(len(videos), 'video')}: give one, as latents[i]")
-        return videos[0]
+        return only_video("latents", self._videos(latents))
 
     def _videos(self, latents: Any) -> list[Array]:
         """The latents of each video [channels, frames, height, width], as the model has them."""
-        array = torch_values.numbers("latents", latents)
-        if array.ndim not in (4, 5):
-            raise ArgumentError(
-                f"latents have the shape {array.shape}, expected [channels, frames, height, width], with or without a "
-                "batch in front"
-            )
-        if array.dtype.kind in "biu":
-            raise ArgumentError(f"latents have elements of type {array.dtype}, expected float32, float16 or such")
-        batch = array if array.ndim == 5 else array[None]
-        for name, size in zip(("videos", "channels", "frames", "rows", "columns"), batch.shape, strict=True):
-            if size == 0:
-                raise ArgumentError(f"latents have the shape {array.shape}: no {name}")
-        self._check_channels(batch.shape[1])
+        batch = batch_of("latents", latents, self._network)
+        channels = batch.shape[1]
+        settings.check_channels("mean", self._mean, channels)
+        settings.check_channels("std", self._std, channels)
         if np.any(self._mean != 0) or np.any(self._std != 1):
             batch = batch.astype(np.float32) * self._std + self._mean
         return list(batch)
-
-    def _check_channels(self, channels: int) -> None:
-        graph = self._network.later
-        if size_of(graph.channels, {}) not in (None, channels):
-            raise ArgumentError(
-                f"latents have {counted(channels, 'channel')}, and the model's input {graph.input.name!r} takes "
-                f"{graph.channels}"
-            )
-        for name, numbers in (("mean", self._mean), ("std", self._std)):
-            if len(numbers) not in (1, channels):
-                raise ArgumentError(
-                    f"{name} has {counted(len(numbers), 'number')}, and the latents {channels} channels"
-                )
-
-
-def _cache_pairs(caches: Any) -> dict[str, str]:
-    pairs = arguments.mapping("caches", {} if caches is None else caches, "names of outputs")
-    return {
-        name: arguments.text(f"caches[{name!r}]", output, "the name of an output") for name, output in pairs.items()
-    }
-
-
-def _first_session(first: Any, model: Any, threads: int | None, device: str) -> InferenceSession | None:
-    if first is None or isinstance(first, InferenceSession):
-        return first
-    entry = arguments.text("first", first, "the name of an entry, or a session")
-    return settings.opened("model", model, entry, threads, device)
-
-
-def _like(latents: Any, frames: Array) -> Any:
-    """If the latents are a tensor, one on their device."""
-    if not torch_values.is_tensor(latents):
-        return frames
-    import torch
-
-    return torch.from_numpy(frames).to(latents.device)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from onnxc import arguments, dtypes
 from onnxc.errors import ArgumentError
 from onnxc.session import InferenceSession, ValueInfo
+from onnxc.video import settings
 from onnxc.video.caches import Caches
 from onnxc.video.declared_dims import fits, size_of, symbols_of, text_of
 
@@ -50,9 +51,11 @@ class Graph:
 
     def frames_of(self, count: int) -> int | None:
         """The frames that it declares to make of so many; None if they do not follow."""
-        shape = [size if isinstance(size, int) else 1 for size in self.input.shape]
-        symbols = symbols_of(self.input.shape, [*shape[:2], count, *shape[3:]])
-        return size_of(self.output.shape[2], symbols)
+        return self.made(2, count)
+
+    def made(self, axis: int, size: int) -> int | None:
+        """The size of the output along an axis that it declares for the input's; None if it does not follow."""
+        return size_of(self.output.shape[axis], symbols_of([self.input.shape[axis]], [size]))
 
     def run(self, values: Array, caches: Caches) -> Array:
         """The output for [channels, frames, height, width], as float32."""
@@ -112,3 +115,19 @@ class Network:
 def _check_names(argument: str, names: Any, kind: str, known: list[str]) -> None:
     if unknown := [name for name in names if name not in known]:
         raise ArgumentError(f"{argument} has {unknown}, and the model's {kind} are {known}")
+
+
+def network_of(
+    model: Any, entry: str | None, first: Any, caches: Any, fixed: Any, threads: int | None, device: str
+) -> Network:
+    """The arguments of a decoder and an encoder that name graphs and their values, checked."""
+    pairs = arguments.mapping("caches", {} if caches is None else caches, "names of outputs")
+    for name, output in pairs.items():
+        arguments.text(f"caches[{name!r}]", output, "the name of an output")
+    if first is not None and not pairs:
+        raise ArgumentError("first: a graph for the first chunk needs caches for the later ones, and there are none")
+    session = settings.opened("model", model, entry, threads, device)
+    if first is not None and not isinstance(first, InferenceSession):
+        name = arguments.text("first", first, "the name of an entry, or a session")
+        first = settings.opened("model", model, name, threads, device)
+    return Network(session, first, pairs, arguments.mapping("fixed", {} if fixed is None else fixed, "arrays"))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onnxc import arguments
-from onnxc.errors import ArgumentError
+from onnxc.errors import ArgumentError, counted
 from onnxc.session import InferenceSession
 
 Pair = tuple[int, int]
@@ -23,7 +23,9 @@ def opened(name: str, model: Any, entry: str | None, threads: int | None, device
             raise ArgumentError(
                 f"{name} is a session without a file, and the entry {entry!r} is another: give the file"
             )
-        return InferenceSession(model._source, threads=model._threads, device=model._device, entry=entry)
+        return InferenceSession(
+            model._source, threads=model._threads, device=model._device, entry=entry, hip_graph=model._hip_graph
+        )
     return InferenceSession(arguments.path(name, model), threads=threads, device=device, entry=entry)
 
 
@@ -78,6 +80,11 @@ def per_channel(name: str, value: Any) -> NDArray[np.float32]:
     each = [value] if np.ndim(value) == 0 else arguments.sequence(name, value, expected)
     numbers = [arguments.real(name, number, expected) for number in each]
     return np.array(numbers, np.float32).reshape(-1, 1, 1, 1)
+
+
+def check_channels(name: str, numbers: NDArray[np.float32], channels: int) -> None:
+    if len(numbers) not in (1, channels):
+        raise ArgumentError(f"{name} has {counted(len(numbers), 'number')}, and the latents {channels} channels")
 
 
 def value_range(name: str, value: Any) -> tuple[float, float] | None:

@@ -25,6 +25,18 @@ def causal_file(commands: None, video_folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def streaming_encoder_file(commands: None, video_folder: Path) -> Path:
+    """The entries "begin", of one frame, and "go_on"."""
+    return networks.compiled(video_folder, "streaming_encoder", networks.ENCODER_FIRST, networks.ENCODER_LATER)
+
+
+@pytest.fixture(scope="session")
+def encoder_file(commands: None, video_folder: Path) -> Path:
+    """(t+1)//2 latent frames of t, without a cache; encoder.onnx lies beside it."""
+    return networks.compiled(video_folder, "encoder", networks.ENCODER)
+
+
+@pytest.fixture(scope="session")
 def still_file(commands: None, video_folder: Path) -> Path:
     """Each frame by itself."""
     return networks.compiled(video_folder, "still", networks.STILL)

@@ -100,8 +100,8 @@ def test_windows_over_time_are_for_causal_models(commands: None, tmp_path: Path)
     file = networks.compiled(tmp_path, "twice", text)
     assert onnxc.video.Decoder(file, chunk=2).decode(latents(2, 5, 4, 4)).shape == (3, 10, 4, 4)
     text = (
-        "time_tile: 4 latent frames gave 8 frames, and windows over time are for causal decoders, which make r*(t-1) + "
-        "1 of t; for others give chunk="
+        "time_tile: the model makes 8 frames of 4, and windows over time are for causal models, which make r*(t-1) + 1 "
+        "frames of t or the reverse; for others give chunk="
     )
     with pytest.raises(onnxc.OnnxcError, match="^" + re.escape(text)):
         onnxc.video.Decoder(file, time_tile=3, time_overlap=1).decode(latents(2, 6, 4, 4))

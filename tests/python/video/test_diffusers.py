@@ -1,4 +1,4 @@
-"""onnxc.video.Decoder beside the tiled decoding of diffusers itself, whose loops run around the same small networks."""
+"""onnxc.video beside the tiled decoding and encoding of diffusers itself, whose loops run around the same networks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,23 +29,24 @@ def classes() -> Any:
 class Causal(nn.Module):
     """The whole video, or a window of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "causal", given: str = "latents") -> None:
         super().__init__()
-        self.session = open_session(folder / "causal.onnx")
+        self.session, self.given = open_session(folder / f"{name}.onnx"), given
 
     def forward(self, values: torch.Tensor, *_: object) -> torch.Tensor:
-        return torch.from_numpy(self.session.run(None, {"latents": values.contiguous().numpy()})[0])
+        return torch.from_numpy(self.session.run(None, {self.given: values.contiguous().numpy()})[0])
 
 
 class Streaming(nn.Module):
-    """A chunk and its cache, as the decoders of Wan and CogVideoX take them."""
+    """A chunk and its cache, as the networks of Wan and CogVideoX take them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, first: str = "first", later: str = "later", given: str = "latents") -> None:
         super().__init__()
-        self.first, self.later = open_session(folder / "first.onnx"), open_session(folder / "later.onnx")
+        self.first, self.later = open_session(folder / f"{first}.onnx"), open_session(folder / f"{later}.onnx")
+        self.given = given
 
     def run(self, values: torch.Tensor, cache: Array | None) -> tuple[torch.Tensor, Array]:
-        inputs = {"latents": values.contiguous().numpy()}
+        inputs = {self.given: values.contiguous().numpy()}
         session = self.first if cache is None else self.later
         frames, following = session.run(None, inputs if cache is None else {**inputs, "cache": cache})
         return torch.from_numpy(frames), following
@@ -55,7 +56,7 @@ class WanLike(Streaming):
     def forward(
         self, values: torch.Tensor, feat_cache: list[Any], feat_idx: list[int], first_chunk: bool = False
     ) -> torch.Tensor:
-        assert first_chunk == (feat_cache[0] is None)
+        assert self.given == "frames" or first_chunk == (feat_cache[0] is None)
         frames, feat_cache[0] = self.run(values, feat_cache[0])
         return frames
 
@@ -172,6 +173,45 @@ def test_cogvideox(decoder_file: Path, frames: int, is_tiled: bool) -> None:
     options: dict[str, Any] = {"tile": (12, 15), "overlap": (2, 3)} if is_tiled else {}
     decoder = onnxc.video.Decoder(decoder_file, entry="later", first="first", caches=CACHES, chunk=2, **options)
     close(decoder.decode(values), decoded(autoencoder, values))
+
+
+def with_encoder(autoencoder: Any, encoder: nn.Module) -> Any:
+    autoencoder.encoder, autoencoder.quant_conv = encoder, nn.Identity()
+    return autoencoder
+
+
+def encoded(autoencoder: Any, frames: Array) -> Any:
+    with torch.no_grad():
+        return autoencoder.encode(torch.from_numpy(frames)).latent_dist
+
+
+@pytest.mark.parametrize(("tile", "overlap"), [(4, 2), (3, 1), (5, 4), (30, 2)])
+def test_the_encoder_of_wan(decoder_file: Path, streaming_encoder_file: Path, tile: int, overlap: int) -> None:
+    folder = decoder_file.parent
+    autoencoder = with_encoder(wan(folder), WanLike(folder, "begin", "go_on", "frames"))
+    enable_strides(autoencoder, tile, overlap)
+    frames = latents(1, 3, 9, 14, 22)
+    encoder = onnxc.video.Encoder(
+        streaming_encoder_file, entry="go_on", first="begin", caches=CACHES, first_chunk=1, moments=True,
+        tile=tile * ZOOM, overlap=overlap * ZOOM,
+    )  # fmt: skip
+    close(encoder.encode(frames), encoded(autoencoder, frames).mode().numpy())
+
+
+@pytest.mark.parametrize("frames", [1, 9, 17])
+@pytest.mark.parametrize(("time_tile", "time_overlap"), [(4, 1), (3, 0), (8, 2)])
+def test_the_encoder_of_hunyuan_video(
+    causal_file: Path, encoder_file: Path, frames: int, time_tile: int, time_overlap: int
+) -> None:
+    folder = causal_file.parent
+    autoencoder = with_encoder(hunyuan_video(folder), Causal(folder, "encoder", "frames"))
+    stride = (time_tile - time_overlap) * ZOOM
+    enable_strides(autoencoder, 3, 1, tile_sample_min_num_frames=time_tile * ZOOM, tile_sample_stride_num_frames=stride)
+    values = latents(1, 3, frames, 10, 14)
+    encoder = onnxc.video.Encoder(
+        encoder_file, tile=6, overlap=2, time_tile=time_tile * ZOOM, time_overlap=time_overlap * ZOOM
+    )
+    close(encoder.encode(values), encoded(autoencoder, values).parameters.numpy())
 
 
 def test_the_scaling_of_latents_and_bytes_are_those_of_a_pipeline(causal_file: Path) -> None:

@@ -19,6 +19,11 @@ def convolution(length: int, groups: int) -> onnx.ModelProto:
     return make_model(node, {"x": [1, 16, length]}, {"w": (16, 16 // groups, 3)})
 
 
+def convolution_of_planes(edge: int) -> onnx.ModelProto:
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 6)
+    return make_model(node, {"x": [1, 16, 2, edge, edge]}, {"w": (16, 16, 3, 3, 3)})
+
+
 def transposed(length: int) -> onnx.ModelProto:
     node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2])
     return make_model(node, {"x": [1, 16, length]}, {"w": (16, 16, 2)})
@@ -54,6 +59,8 @@ def make_model(node: onnx.NodeProto, inputs: dict[str, list[int]], weights: dict
     [
         pytest.param(convolution(POSITIONS - 16, 1), True, id="conv, as many as fit"),
         pytest.param(convolution(POSITIONS, 1), False, id="conv"),
+        pytest.param(convolution_of_planes(11_585), True, id="conv, planes as large as fit"),
+        pytest.param(convolution_of_planes(11_586), False, id="conv, planes that are 2^31 elements apart"),
         pytest.param(convolution(POSITIONS - 16, 16), True, id="conv of groups, as many as fit"),
         pytest.param(convolution(POSITIONS, 16), False, id="conv of groups"),
         pytest.param(transposed(POSITIONS // 2 - 16), True, id="conv_transpose, as many as fit"),

@@ -2,6 +2,7 @@
 #include <iterator>
 
 #include "kernels/hip/gemm/implicit_gemm.h"
+#include "kernels/hip/gemm/voxel_places.h"
 #include "large_memory.h"
 
 namespace onnxc::kernels {
@@ -22,7 +23,7 @@ struct Placed {
 struct Memory {
   Axes extents;
   int64_t channels, lanes;
-  bool is_matrix;
+  bool is_matrix = false;
 
   constexpr int64_t count() const { return round_up(channels, lanes) * extents.product(); }
   constexpr GemmView view() const {
@@ -116,6 +117,57 @@ inline constexpr Axes planes{3, 8192, 12288}, halves{2, 4096, 6144}, video{50, 1
 inline constexpr ConvShape across{16, 16, 1, {3, 3, 1}}, grouped{72, 72, 2, {1, 1, 3}}, of_planes{8, 16, 1, {3, 1, 3}},
     up{16, 16, 1, {2, 2, 2}, {2, 2, 2}}, square{64, 64, 1, {3, 1, 3}}, product{48, 48, 1, {1, 1, 1}};
 
+// The second launch of a convolution in blocks of voxels; one of 1,000 is a NaN, which is summed again.
+template <VoxelPlacesPlan plan>
+LargeReport place_voxels(const Axes& extents) {
+  using T = _Float16;
+  constexpr const ConvShape& shape = plan.shape;
+  constexpr const Axes& block = plan.block;
+  const Memory in = {extents, shape.input_channels, block_channels},
+               between = {{divide_up(extents.d, block.d), divide_up(extents.h, block.h), divide_up(extents.w, block.w)},
+                          shape.output_channels * block.product(),
+                          block_channels},
+               out = {extents, shape.output_channels, 1};
+  const RepeatedTensor<T> input(in.count(), [](int64_t i) { return static_cast<T>(value_at(i, 5)); });
+  const RepeatedTensor<float> blocks(
+      between.count(), [](int64_t i) { return i % 1000 == 0 ? __builtin_nanf("") : value_at(i, 5); });
+  const UntouchedTensor<T> output(out.count());
+  const int64_t taps = shape.kernel.product(), inputs = shape.input_channels;
+  std::vector<float> weights(static_cast<size_t>(shape.output_channels * taps * inputs));
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = value_at(static_cast<int64_t>(i), 3);
+  const ConvSizes sizes = {1, extents, extents, {1, 1, 1}};
+  const VoxelPlacesArguments<T, T> arguments = {blocks.data(),
+                                                input.data(),
+                                                weights.data(),
+                                                output.data(),
+                                                sizes,
+                                                between.view(),
+                                                in.view(),
+                                                out.view(),
+                                                Divisor::of(plan.blocks_a_channel(sizes)),
+                                                Divisor::of(extents.w),
+                                                Divisor::of(extents.h)};
+  host_blocks::run_parts_of(plan.blocks_of(arguments), nest_threads, {0, 13, 27, 32, 50, 64},
+                            [&] { voxel_places<plan>(arguments, Placed{}); });
+  return output.report([&](int64_t index) {
+    const auto [c, d, h, w] = out.place(index);
+    const int64_t voxel = (d % block.d * block.h + h % block.h) * block.w + w % block.w;
+    float sum = blocks[between.offset(voxel * shape.output_channels + c, d / block.d, h / block.h, w / block.w)];
+    if (sum != sum) {
+      sum = 0;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        const int64_t from_d = d + tap / 9 - 1, from_h = h + tap / 3 % 3 - 1, from_w = w + tap % 3 - 1;
+        if (from_d < 0 || from_d >= extents.d || from_h < 0 || from_h >= extents.h || from_w < 0 || from_w >= extents.w)
+          continue;
+        for (int64_t channel = 0; channel < inputs; ++channel)
+          sum += static_cast<float>(input[in.offset(channel, from_d, from_h, from_w)]) *
+                 weights[static_cast<size_t>((c * taps + tap) * inputs + channel)];
+      }
+    }
+    return static_cast<T>(Placed{}(sum, 0, 0, c, d, h, w));
+  });
+}
+
 template <GemmPlan plan, class T>
 LargeReport run(const Axes& input, const Axes& output, const Axes& pads) {
   return Large<plan, T>{{1, input, output, pads}}.run();
@@ -134,6 +186,7 @@ constexpr Case cases[] = {
     {"transposed", [] { return run<GemmPlan{.shape = up, .transposed = true, .products = Products::float16, .tile = narrow}, _Float16>(halves, {4, 8192, 12288}, {0, 0, 0}); }},
     {"groups", [] { return run<GemmPlan{.shape = grouped, .tile = wide, .input_order = InputOrder::elements}, float>(video, video, {0, 0, 1}); }},
     {"float32", [] { return run<GemmPlan{.shape = square, .tile = wide}, float>(video, video, {1, 0, 1}); }},
+    {"voxels", [] { return place_voxels<VoxelPlacesPlan{{16, 3, 1, {3, 3, 3}}, {2, 3, 3}}>({9, 8192, 11000}); }},
     {"matrix", [] { return run<GemmPlan{.shape = product, .products = Products::float16, .tile = wide, .matrix_product = true}, _Float16>(rows, rows, {0, 0, 0}); }},
 };
 

@@ -19,6 +19,7 @@ CASES = {
     "transposed": (6 * 128 * 16, 4 * 8192 * 12288 * 16 - 1),
     # The last block of channels is half padding.
     "groups": (6 * 128 * 36, 50_000_000 * 80 - 9),
+    "voxels": (6 * 256, 3 * 9 * 8192 * 11_000 - 1),
     "matrix": (6 * 128 * 48, 70_000_000 * 48 - 1),
 }
 BLOCK, LOADS, GEMM = (f"kernels/hip/gemm/{name}.h" for name in ("gemm_block", "gemm_loads", "implicit_gemm"))

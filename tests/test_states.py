@@ -432,3 +432,16 @@ def test_information_lists_states(tmp_path: Path) -> None:
     assert [(each["name"], each["dims"]) for each in described["states"]] == [("cache", CACHE)]
     assert [each["name"] for each in described["inputs"] + described["outputs"]] == ["x", "y"]
     assert described["model"]["options"].endswith(" --state cache=next")
+    assert described["model"]["states"] == {"cache": "next"}
+
+
+def test_a_first_run_is_verified(tmp_path: Path) -> None:
+    model = save_later(tmp_path / "later.onnx")
+    file = compile_model(model, tmp_path / "later.so", "--state", "cache=next")
+    dims = [word for dim in ("t=3", "h=7", "w=9") for word in ("--dim", dim)]
+    words = [str(BINARIES / "onnxc-run"), str(file), "--random", "0", *dims, "--verify", str(model)]
+    # The bench has run it before.
+    assert "PASSED: " in execute([*words, "--bench"]).stdout
+    with pytest.raises(CommandFailure) as failure:
+        execute([*words, "--verify-with", "onnxruntime"])
+    assert "has states, which onnxruntime does not carry; leave it out to compare with -O0" in failure.value.message

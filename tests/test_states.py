@@ -24,6 +24,7 @@ RANDOM = np.random.default_rng(45)
 CONSTANTS: dict[str, Array] = {
     "weights": RANDOM.standard_normal((CHANNELS[1], CHANNELS[0], 3, 3, 3), np.float32) / 9,
     "last": np.array([-2]),
+    "minus_one": np.array([-1]),
     "end": np.array([2**40]),
     "time": np.array([2]),
     "half": np.array(0.5, np.float32),
@@ -84,6 +85,17 @@ def save_first(path: Path) -> Path:
         helper.make_node("Slice", ["x", "last", "end", "time"], ["next"]),
     ]
     return save(path, nodes, {"x": X}, ["y", "next"])
+
+
+def save_moving(path: Path) -> Path:
+    """One frame of a video, as Wan's decoder takes it: the cache moves by a frame before the convolution reads it."""
+    nodes = [
+        helper.make_node("Slice", ["cache", "minus_one", "end", "time"], ["newest"]),
+        helper.make_node("Concat", ["newest", "x"], ["next"], axis=2),
+        helper.make_node("Concat", ["cache", "x"], ["all"], axis=2),
+        helper.make_node("Conv", ["all", "weights"], ["y"], name="conv", pads=[0, 1, 1, 0, 1, 1]),
+    ]
+    return save(path, nodes, {"cache": CACHE, "x": [1, CHANNELS[0], 1, "h", "w"]}, ["y", "next"])
 
 
 def save_running_mean(path: Path, dims: Dims) -> Path:
@@ -182,6 +194,15 @@ def test_one_graph_of_launches_carries_states(tmp_path: Path, monkeypatch: pytes
         assert session.captured_graphs == 1
 
 
+@LEVELS
+def test_a_cache_that_moves_by_a_frame(tmp_path: Path, device: str, level: str) -> None:
+    model = save_moving(tmp_path / "moving.onnx")
+    with onnxc.compile(model, state={"cache": "next"}, options=[level], device=device) as session:
+        carried = Carried(model, {"cache": "next"}, {"cache": (1, CHANNELS[0], 2, 7, 9)})
+        for seed in range(4):
+            expect_equal(session, carried, x=values(1, CHANNELS[0], 1, 7, 9, seed=seed))
+
+
 CACHES = {f"cache{i}": f"next{i}" for i in range(4)}
 
 
@@ -209,8 +230,8 @@ def test_the_report_shows_what_is_copied(tmp_path: Path) -> None:
     copied = steps_of(early, "--state", "before=next", "-O0")
     assert copied[:-1] == ["", "", ""]
     assert copied[-1] == "for State 'before', which is not a node of the file"
-    late = save_later(tmp_path / "later.onnx")
-    assert steps_of(late, "--state", "cache=next") == steps_of(late)
+    for late in (save_later(tmp_path / "later.onnx"), save_moving(tmp_path / "moving.onnx")):
+        assert steps_of(late, "--state", "cache=next") == steps_of(late)
 
 
 def test_states_are_zero_at_first_and_when_reset(tmp_path: Path) -> None:
@@ -411,3 +432,16 @@ def test_information_lists_states(tmp_path: Path) -> None:
     assert [(each["name"], each["dims"]) for each in described["states"]] == [("cache", CACHE)]
     assert [each["name"] for each in described["inputs"] + described["outputs"]] == ["x", "y"]
     assert described["model"]["options"].endswith(" --state cache=next")
+    assert described["model"]["states"] == {"cache": "next"}
+
+
+def test_a_first_run_is_verified(tmp_path: Path) -> None:
+    model = save_later(tmp_path / "later.onnx")
+    file = compile_model(model, tmp_path / "later.so", "--state", "cache=next")
+    dims = [word for dim in ("t=3", "h=7", "w=9") for word in ("--dim", dim)]
+    words = [str(BINARIES / "onnxc-run"), str(file), "--random", "0", *dims, "--verify", str(model)]
+    # The bench has run it before.
+    assert "PASSED: " in execute([*words, "--bench"]).stdout
+    with pytest.raises(CommandFailure) as failure:
+        execute([*words, "--verify-with", "onnxruntime"])
+    assert "has states, which onnxruntime does not carry; leave it out to compare with -O0" in failure.value.message

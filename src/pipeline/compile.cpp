@@ -258,7 +258,8 @@ class Compilation {
       for (Work& work : graphs_)
         entries.push_back({work.file.entry, work.model.facts.sha256, work.programs.bound(), std::move(work.devices),
                            work.programs.variants});
-      emitted_ = emit_model(std::move(entries), {machine, described, build_lines(machine), options_.for_cpu()},
+      emitted_ = emit_model(std::move(entries),
+                            {machine, described, build_lines(machine), options_.for_cpu(), options_.states},
                             std::move(device_weights_));
     });
   }

@@ -191,6 +191,9 @@ class EntryEmitter {
       json["rules"].push_back(
           fmt::format("{} {} {}", printable(guard.left.to_string()),
                       guard.kind == Guard::Kind::equal ? "==" : ">=", printable(guard.right.to_string())));
+    for (const StateNames& names : options_.states)
+      if (std::ranges::count(program_.states, names.input, &State::name) > 0)
+        json["states"][printable(names.input)] = printable(names.output);
     return json.dump();
   }
 

@@ -1,11 +1,14 @@
 #include "passes/states/bind_states.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include "ir/program/memory_laws.h"
 #include "ops/nest_builder.h"
 #include "passes/lowering/lower.h"
+#include "passes/program/program_uses.h"
 
 namespace onnxc {
 namespace {
@@ -53,7 +56,8 @@ class StateBinder {
     program_.states.push_back({names.input, state});
     if (!input || !output) return;
     program_.buffer(*output).kind = BufferKind::temporary;
-    if (!lay_over(*output, state)) copy(*output, {names.input, "State", "", 0}, state);
+    if (!lay_over(*output, state) && !lay_over_later(*output, state))
+      copy(*output, {names.input, "State", "", 0}, state);
   }
 
  private:
@@ -106,6 +110,47 @@ class StateBinder {
     if (reading->last == writing->first && may_store_in_place(writing->first)) return true;
     written.alias.reset();
     return false;
+  }
+
+  // The same with the steps that write the output after the last that only reads the state, if they compute there what
+  // they do at their places.
+  bool lay_over_later(BufferId output, BufferId state) {
+    const std::vector<size_t> order = delayed(output, state);
+    if (order.empty()) return false;
+    std::vector<Step> before = program_.steps, steps;
+    for (const size_t step : order) steps.push_back(std::move(program_.steps[step]));
+    program_.steps = std::move(steps);
+    if (lay_over(output, state)) return true;
+    program_.steps = std::move(before);
+    return false;
+  }
+
+  // The steps in that order; empty if they may not move.
+  std::vector<size_t> delayed(BufferId output, BufferId state) {
+    const ProgramUses uses(program_);
+    const std::set<size_t>& writers = uses.storage_writers(output);
+    std::optional<size_t> last;
+    for (const size_t reader : uses.storage_readers(state))
+      if (!writers.contains(reader)) last = reader;
+    if (!last || writers.empty() || *writers.begin() > *last) return {};
+    for (size_t step = *writers.begin(); step <= *last; ++step)
+      if (begins_level(program_.steps[step]) || !may_be_delayed(uses, step, *last, output)) return {};
+    std::vector<size_t> order;
+    const auto is_moved = [&](size_t step) { return step < *last && writers.contains(step); };
+    for (size_t step = 0; step < program_.steps.size(); ++step) {
+      if (!is_moved(step)) order.push_back(step);
+      if (step == *last) std::ranges::copy_if(writers, std::back_inserter(order), is_moved);
+    }
+    return order;
+  }
+
+  // Whether a step that writes the output may come after `last`; one that does not must not read it before.
+  bool may_be_delayed(const ProgramUses& uses, size_t step, size_t last, BufferId output) const {
+    const auto is_of_output = [&](BufferId id) { return program_.storage(id) == output; };
+    const std::vector<BufferId> written = writes(program_.steps[step]), read = reads(program_.steps[step]);
+    if (std::ranges::none_of(written, is_of_output)) return std::ranges::none_of(read, is_of_output);
+    return std::ranges::all_of(written, is_of_output) && uses.may_move(step, last) &&
+           std::ranges::none_of(read, [&](BufferId id) { return uses.is_written_between(id, last, last + 1); });
   }
 
   void copy(BufferId output, const Origin& origin, BufferId state) {

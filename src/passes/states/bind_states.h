@@ -7,13 +7,13 @@
 //   nest  b3 = the end of b2                     kernel b4 = b2
 //                                                nest  b3 = the end of b2, b3 being an alias of b1
 //
-// If each step that reads the input stands before all that write the output, or is the step that writes it and may do
-// so in place, the output becomes an alias. Else it keeps memory of its own, and a copy brings it to the state as soon
-// as both are through with: at best after the last read of the input. A program with only one of the pair writes the
-// state of another program, or reads it.
+// If each step that reads the input stands before all that write the output, or is the one step that writes it and may
+// do so in place, the output becomes an alias. Steps that write it early are moved after the last that reads the
+// input, if they compute the same there. Else the output keeps memory of its own, and a copy follows the last use of
+// both. A program with only one of the pair writes the state of another program, or reads it.
 //
-// Limits: steps are not moved, so that an output that is written early is copied. It runs last: passes after it would
-// not know that the order of steps counts.
+// Limits: a step that reads the state at other places than it writes is copied, unless no place is among both; so are
+// steps of a loop. It runs last: passes after it would not know that the order of steps counts.
 #pragma once
 
 #include <string>

@@ -53,11 +53,6 @@ const char* march_here(const onnxc_api& api) {
   return api.table_size > offsetof(onnxc_api, cpu_march) ? api.cpu_march() : nullptr;
 }
 
-// None of a model that is older than states.
-int32_t state_count(const onnxc_api& api) {
-  return api.table_size > offsetof(onnxc_api, reset_states) ? api.state_count : 0;
-}
-
 bool has_entries(const ModelLibrary& library) { return library.entries().size() > 1; }
 
 Json names_of(const std::vector<const onnxc_api*>& entries) {

@@ -49,8 +49,8 @@ class Decoder:
     Latents are a numpy array or a torch tensor of any float type, [channels, frames, height, width] or with a batch in
     front, whose videos follow one another. Those of another type become the model's.
 
-    Memory: `chunks` holds the caches of all tiles, and the frames of a chunk; `decode` and `write` go tile by tile and
-    hold the caches of one.
+    Memory: `chunks` holds the caches of all tiles, and the frames of a chunk. `decode` and `write` go tile by tile and
+    hold the caches of one, and of all frames those rows in which tiles overlap.
 
     Raises ArgumentError, a ValueError, for each of these that cannot be done.
     """

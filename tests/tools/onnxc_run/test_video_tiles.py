@@ -89,6 +89,7 @@ def test_arrays_of_other_kinds_and_folders_of_results(model: Path, tmp_path: Pat
     values = latents(2, 3, 9, 8)
     expected = run(model, tmp_path, values, "--window", "0x6x6")
     np.testing.assert_array_equal(run(model, tmp_path, values.astype(np.float64), "--window", "0x6x6"), expected)
+    np.testing.assert_array_equal(run(model, tmp_path, values[None], "--window", "0x6x6"), expected)
     fortran = np.asfortranarray(values)
     np.testing.assert_array_equal(run(model, tmp_path, fortran, "--window", "0x6x6"), expected)
     words: list[str | Path] = [
@@ -134,9 +135,9 @@ def test_options(model: Path, tmp_path: Path, words: list[str], code: int, text:
         (latents(2, 0, 9, 8), "y.npy", "has no voxels: its dims are 2x0x9x8"),
         (latents(9, 8), "y.npy", "has 2 axes (9x8), and the model takes 3 spatial ones, with or without channels"),
         (
-            latents(1, 2, 3, 9, 8),
+            latents(2, 2, 3, 9, 8),
             "y.npy",
-            "has 5 axes (1x2x3x9x8), and the model takes 3 spatial ones, with or without",
+            "has 5 axes (2x2x3x9x8), and the model takes 3 spatial ones, with or without",
         ),
         (latents(2, 3, 9, 8).astype(np.float16), "y.npy", "has elements of float16"),
         (np.ones((2, 3, 9, 8), np.int16), "y.npy", "latents are float32 or float64, and these have elements of int16"),

@@ -26,10 +26,14 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& dims, bool first_
   return strides;
 }
 
-// [channels, axes] or [axes] of an array without a header of its own.
-void set_axes(Scan& scan, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides, int32_t rank,
+// [channels, axes] or [axes] of an array without a header of its own; a batch of one may stand in front of channels.
+void set_axes(Scan& scan, std::vector<int64_t> dims, std::vector<int64_t> strides, int32_t rank,
               const std::string& name) {
   const auto axes = static_cast<size_t>(rank);
+  if (dims.size() == axes + 2 && dims[0] == 1) {
+    dims.erase(dims.begin());
+    strides.erase(strides.begin());
+  }
   user_check(dims.size() == axes || dims.size() == axes + 1,
              "{} has {} ({}), and the model takes {}, with or without channels in front", name,
              counted(dims.size(), "axis"), dims_text(dims), counted(rank, "spatial one"));

@@ -1,5 +1,5 @@
-"""The seven layers of pytorch #146998, those of a decoder of video. Each takes at most twice the larger of its bounds on
-an MI300X, as the model of cost has it."""
+"""The seven layers of pytorch #146998, those of a decoder of video. Each takes at most twice the larger of its bounds
+on an MI300X, as the model of cost has it."""
 
 import json
 from pathlib import Path

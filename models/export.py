@@ -27,7 +27,7 @@ import torch
 from torch import nn
 
 from models import tensor_files, weights
-from models.zoo import ROWS, InputSpec, Integers, ModelRow
+from models.zoo import ALL_ROWS, ROWS, InputSpec, Integers, ModelRow
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = Path(os.environ.get("ONNXC_MODELS", REPOSITORY / "build" / "models"))
@@ -192,7 +192,7 @@ def export_and_describe(name: str) -> tuple[bool, str]:
     """Whether the model was exported, and what to print of it: one that cannot be must not hide the others."""
     start = time.monotonic()
     try:
-        exported = export(ROWS[name])
+        exported = export(ALL_ROWS[name])
     except Exception as error:
         return False, f"FAILED: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return True, f"{time.monotonic() - start:6.1f} s {describe(exported)}"
@@ -207,9 +207,9 @@ def main() -> None:
     group.add_argument("--list", action="store_true", help="print the names")
     options = parser.parse_args()
     if options.list:
-        print("\n".join(ROWS))
+        print("\n".join(ALL_ROWS))
         return
-    unknown = sorted(set(options.names) - set(ROWS))
+    unknown = sorted(set(options.names) - set(ALL_ROWS))
     if unknown:
         parser.error(f"no such model: {', '.join(unknown)}; --list prints them all")
     names = options.names or [name for name, row in ROWS.items() if options.all or (options.fast and not row.slow)]

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from models.networks import c3d, monai_networks, narrow, resnet3d, small, unet3d, video, x3d
+from models.networks import c3d, monai_networks, narrow, published_video, resnet3d, small, unet3d, video, x3d
 
 Shape = tuple[int, ...]
 
@@ -65,7 +65,7 @@ class ModelRow:
     onnxruntime: bool = True
     onnxruntime_reason: str = ""
     dtype: torch.dtype = torch.float32
-    dynamic_shapes: tuple[dict[int, Any], ...] | None = None
+    dynamic_shapes: tuple[dict[int, Any] | tuple[dict[int, Any], ...], ...] | None = None
     more_inputs: tuple[tuple[InputSpec, ...], ...] = ()
     optimized: bool = True
     calibrated: bool = True
@@ -326,6 +326,28 @@ VIDEO = (
 )
 
 
+SPACE = {3: Dim.DYNAMIC, 4: Dim.DYNAMIC}
+WAN_INPUTS = published_video.wan_inputs(8, 10)
+# Only make bench has diffusers, from which these are built.
+PUBLISHED_VIDEO = (
+    ModelRow(
+        "wan_chunk", published_video.wan_chunk, WAN_INPUTS, dynamic_shapes=(SPACE, (SPACE,) * (len(WAN_INPUTS) - 1))
+    ),
+    *(
+        ModelRow(name, build, (shape,), dynamic_shapes=({2: Dim.DYNAMIC, **SPACE},))
+        for name, build, shape in (
+            ("hunyuan_video", published_video.hunyuan, (1, 16, 3, 6, 8)),
+            ("ltx_video", published_video.ltx, (1, 128, 3, 4, 6)),
+            ("ltx2_video", published_video.ltx2, (1, 128, 3, 4, 6)),
+            ("cosmos", published_video.cosmos, (1, 16, 3, 10, 12)),
+            ("allegro", published_video.allegro, (1, 4, 4, 8, 10)),
+            ("stable_video", published_video.stable_video, (1, 4, 4, 10, 12)),
+        )
+    ),
+    ModelRow("cogvideox", published_video.cogvideox, ((1, 16, 2, 8, 10),), exporter="legacy"),
+)
+
+
 def in_half(row: ModelRow) -> ModelRow:
     """The same network in float16."""
     return replace(
@@ -347,3 +369,5 @@ HALF = tuple(
 ROWS: dict[str, ModelRow] = {
     row.name: row for row in (*NETWORKS, *SMALL, *UNOPTIMIZED, *SIMULATED, *MONAI, *MORE_MONAI, *DYNAMIC, *VIDEO, *HALF)
 }
+# With those that need more than the tests have.
+ALL_ROWS: dict[str, ModelRow] = {**ROWS, **{row.name: row for row in PUBLISHED_VIDEO}}

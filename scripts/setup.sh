@@ -10,7 +10,7 @@
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
 #   scripts/setup.sh diffusers  as for test, and diffusers in that environment (make test-all)
 #   scripts/setup.sh iree    as for build, and IREE's compiler in an environment of its own (python -m lab.iree_comparison)
-#   scripts/setup.sh bench   as for test, and OpenVINO and matplotlib in that environment (make bench)
+#   scripts/setup.sh bench   as for test, and OpenVINO, matplotlib and diffusers in that environment (make bench)
 #
 # Everything of ours lives under $ONNXC_CACHE (default ~/.cache/onnxc): nothing is put into the user's Python.
 set -euo pipefail
@@ -111,7 +111,7 @@ fi
 if [ "$goal" = ray ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-ray.txt
 fi
-if [ "$goal" = diffusers ]; then
+if [ "$goal" = diffusers ] || [ "$goal" = bench ]; then
   make_venv "$ONNXC_TEST_VENV" scripts/requirements-diffusers.txt
 fi
 if [ "$goal" = docs ]; then

@@ -4,6 +4,7 @@
     make bench BENCH="r3d_18 unet3d --threads 2 --rounds 4"
     make bench BENCH="--group dynamic"
     make bench BENCH="--group volumes --threads 2 --rounds 1 --seconds 20 --volume 192x192x144"
+    make bench BENCH="--group video --threads 2 --rounds 3 --no-pictures"
     make bench BENCH="c3d --keep"
     make bench BENCH="--group networks --precision bfloat16"
 
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from models.export import export
-from models.zoo import MORE_MONAI, ROWS
+from models.zoo import ALL_ROWS, MORE_MONAI, PUBLISHED_VIDEO
 from tools.benchmark import dynamic, record, report, volumes
 from tools.benchmark.engine import ENGINES
 from tools.benchmark.layers import Profile, profile_model
@@ -39,7 +40,9 @@ GROUPS = {
     "monai": ("monai_unet", "monai_dynunet", "monai_segresnet", "monai_densenet121", "monai_swin_unetr"),
     "more-monai": tuple(row.name for row in MORE_MONAI),
     "dynamic": tuple(dynamic.NETWORKS),
+    "video": tuple(row.name for row in PUBLISHED_VIDEO),
 }
+USUAL = ("networks", "monai", "more-monai", "dynamic")  # video takes gigabytes
 
 # The engines that take part.
 PRECISIONS = {
@@ -57,7 +60,7 @@ def parse_arguments() -> argparse.Namespace:
         prog="make bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("models", nargs="*", help="names of models/zoo.py; default: those of the groups")
-    parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help="default: all but volumes")
+    parser.add_argument("--group", action="append", choices=[*GROUPS, VOLUMES], help=f"default: {', '.join(USUAL)}")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, help="default: those that have the precision")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32", help="see above; default %(default)s")
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -77,9 +80,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--no-pictures", action="store_true")
     volumes.add_arguments(parser)
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.models if name not in ROWS]
+    unknown = [name for name in arguments.models if name not in ALL_ROWS]
     if unknown:
-        parser.error(f"no such model: {', '.join(unknown)}; models/zoo.py has {', '.join(ROWS)}")
+        parser.error(f"no such model: {', '.join(unknown)}; models/zoo.py has {', '.join(ALL_ROWS)}")
     if arguments.precision != "float32" and {"dynamic", VOLUMES} & set(arguments.group or ()):
         parser.error("the groups dynamic and volumes are measured in float32")
     return arguments
@@ -131,7 +134,7 @@ def main() -> None:
     arguments = parse_arguments()
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
-    usual = list(GROUPS) if arguments.precision == "float32" else ["networks", "monai"]
+    usual = list(USUAL) if arguments.precision == "float32" else ["networks", "monai"]
     groups = arguments.group or ([] if arguments.models else usual)
     if VOLUMES in groups:
         if len(groups) > 1 or arguments.models:
@@ -153,7 +156,7 @@ def main() -> None:
     measured.machine = machine
 
     for number, name in enumerate(names):
-        folder = export(ROWS[name]).model.parent
+        folder = export(ALL_ROWS[name]).model.parent
         if arguments.prepare:
             reference_outputs(folder, output / "float64")
             continue

@@ -118,10 +118,10 @@ def load_pytorch(task: Task) -> Run:
 
     from models import weights
     from models.export import SEED
-    from models.zoo import ROWS
+    from models.zoo import ALL_ROWS
 
     torch.set_num_threads(task.threads)
-    network = weights.initialize(ROWS[task.folder.name].build(), SEED)
+    network = weights.initialize(ALL_ROWS[task.folder.name].build(), SEED)
     inputs = [torch.from_numpy(value) for value in task.feeds.values()]
 
     @torch.inference_mode()

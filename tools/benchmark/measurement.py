@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from models.quantize import quantize
-from models.zoo import ROWS
+from models.zoo import ALL_ROWS
 from tools.benchmark.turns import Contestant, Plan, Result, last_line, take_turns
 from tools.commands import BINARIES
 
@@ -65,7 +65,7 @@ def quantized_folder(folder: Path, cache: Path) -> Path:
     result.mkdir(parents=True, exist_ok=True)
     manifest = (folder / "manifest.json").read_text()
     if not (result / "model.onnx").exists() or (result / "manifest.json").read_text() != manifest:
-        quantize(ROWS[folder.name], "u8s8", result).rename(result / "model.onnx")
+        quantize(ALL_ROWS[folder.name], "u8s8", result).rename(result / "model.onnx")
         for file in json.loads(manifest)["runs"][0]["inputs"].values():
             shutil.copy(folder / file, result / file)
         (result / "manifest.json").write_text(manifest)

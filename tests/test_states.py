@@ -382,6 +382,9 @@ def test_information_lists_states(tmp_path: Path) -> None:
     assert [each["name"] for each in described["inputs"] + described["outputs"]] == ["x", "y"]
     assert described["model"]["options"].endswith(" --state cache=next")
     assert described["model"]["states"] == {"cache": "next"}
+    dims = [word for dim in ("t=3", "h=7", "w=9") for word in ("--dim", dim)]
+    sized = execute([str(BINARIES / "onnxc-run"), str(file), "--info", "--json", *dims])
+    assert json.loads(sized.stdout)["memory"]["states"] == 4 * CHANNELS[0] * 2 * 7 * 9
 
 
 def test_a_first_run_is_verified(tmp_path: Path) -> None:

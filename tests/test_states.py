@@ -13,6 +13,7 @@ import onnxc
 from models.export import export
 from models.tensor_files import Array
 from models.zoo import ROWS
+from onnxc import dtypes
 from tests.compare import mismatch
 from tests.onnxc_commands import BINARIES, SIMULATOR, CommandFailure, compile_model, execute
 from tests.onnxruntime_sessions import open_session
@@ -47,17 +48,17 @@ def save(
     nodes: list[onnx.NodeProto],
     inputs: Mapping[str, Dims],
     outputs: list[str],
-    dtypes: Mapping[str, int] = {},
+    types: Mapping[str, int] = {},
 ) -> Path:
     used = {name for node in nodes for name in node.input}
     graph = helper.make_graph(
         nodes,
         path.stem,
         [
-            helper.make_tensor_value_info(name, dtypes.get(name, TensorProto.FLOAT), dims)
+            helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), dims)
             for name, dims in inputs.items()
         ],
-        [helper.make_tensor_value_info(name, dtypes.get(name, TensorProto.FLOAT), None) for name in outputs],
+        [helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), None) for name in outputs],
         [numpy_helper.from_array(value, name) for name, value in CONSTANTS.items() if name in used],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
@@ -281,21 +282,61 @@ def test_a_run_with_other_dims_than_were_set_is_refused(tmp_path: Path) -> None:
         session.run(None, {"x": values(5, 3)})
 
 
-def test_bad_states_in_python(tmp_path: Path) -> None:
-    model = save_running_mean(tmp_path / "mean.onnx", ["n", 3])
-    with onnxc.compile(model, state={"mean": "next"}) as session:
-        with pytest.raises(
-            onnxc.RunError, match="state 'mean' has no dims before the first run: run the model, or set"
-        ):
-            session.get_state("mean")
-        with pytest.raises(onnxc.ArgumentError, match=r"the model has the states \['mean'\]; unknown: 'meen'"):
-            session.get_state("meen")
-        with pytest.raises(onnxc.ArgumentError, match=r"expected elements of tensor\(float\), found numpy's float64"):
-            session.set_state("mean", np.zeros((4, 3)))
-        with pytest.raises(onnxc.RunError, match=r"state 0 'mean': expected rank 2 \(n, 3\), found rank 1"):
-            session.set_state("mean", values(4))
-        with pytest.raises(onnxc.RunError, match="state 0 'mean': dim 1 is 5, and that of the state is 3"):
-            session.set_state("mean", values(4, 5))
+# ------------------------------------------------------------------------------------------------ other models
+
+HEADER = '<ir_version: 10, opset_import: ["" : 21]>'
+# Each takes what the other was.
+SWAPPED = """g (float[3] x, float[3] a, float[3] b) => (y, next_a, next_b) {
+  next_a = Identity(b)  next_b = Add(a, x)  y = Sub(a, b) }"""
+IN_A_LOOP = """g (float[3] x, float[3] a) => (y, next_a) <int64 three = {3}, bool yes = {1}> {
+  next_a, y = Loop (three, yes, a) <body = round (int64 i, bool keep, float[3] v)
+      => (bool again, float[3] w, float[3] z) {
+    again = Identity(keep)  w = Add(v, x)  z = Mul(v, a)
+  }> }"""
+
+
+@LEVELS
+@pytest.mark.parametrize("text", [SWAPPED, IN_A_LOOP], ids=["swapped", "loop"])
+def test_what_a_step_reads_is_not_yet_overwritten(tmp_path: Path, text: str, device: str, level: str) -> None:
+    model = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(HEADER + text), model)
+    states = {name: f"next_{name}" for name in ("a", "b") if f"float[3] {name}" in text}
+    with onnxc.compile(model, state=states, options=[level], device=device) as session:
+        carried = Carried(model, states, dict.fromkeys(states, (3,)))
+        for round_ in range(4):
+            expect_equal(session, carried, tolerance=0, x=np.full(3, round_ + 1, np.float32))
+
+
+@LEVELS
+def test_a_state_may_say_where_the_next_run_goes_on(tmp_path: Path, device: str, level: str) -> None:
+    text = """g (float[10, 2] x, int64 place) => (y, next) <int64 one = {1}, int64[1] axes = {0}> {
+      begin = Unsqueeze(place, axes)  next = Add(place, one)  end = Unsqueeze(next, axes)
+      y = Slice(x, begin, end, axes) }"""
+    model = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(HEADER + text), model)
+    x = values(10, 2)
+    with onnxc.compile(model, state={"place": "next"}, options=[level], device=device) as session:
+        for place in range(4):
+            assert np.array_equal(session.run(None, {"x": x})[0], x[place : place + 1])
+            assert session.get_state("place") == place + 1
+        session.set_state("place", np.array(7))
+        assert np.array_equal(session.run(None, {"x": x})[0], x[7:8])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "double", "int8", "bool", "uint4"])
+def test_states_of_other_types(tmp_path: Path, dtype: str) -> None:
+    text = f"g ({dtype}[3, 5] x, {dtype}[3, 5] a) => (y, next) {{ next = Identity(x)  y = Identity(a) }}"
+    model = tmp_path / "model.onnx"
+    onnx.save(onnx.parser.parse_model(HEADER + text), model)
+    with onnxc.compile(model, state={"a": "next"}, options=["--target", "cpu,gpu"]) as session:
+        kind = dtypes.NUMPY_TYPES[dtypes.number_of(session.get_inputs()[0].type)]
+        before = np.zeros((3, 5), kind)
+        for seed in range(3):
+            x = np.random.default_rng(seed).integers(0, 2, (3, 5)).astype(kind)
+            assert np.array_equal(session.run(None, {"x": x})[0], before)
+            assert np.array_equal(session.get_state("a"), x)
+            session.set_state("a", x)
+            before = x
 
 
 # ------------------------------------------------------------------------------------------------ several graphs
@@ -325,98 +366,6 @@ def test_sessions_that_do_not_share_have_states_of_their_own(tmp_path: Path) -> 
         assert not other.get_state("mean").any()
 
 
-def test_bad_sharing(tmp_path: Path) -> None:
-    model, file = save_running_mean(tmp_path / "mean.onnx", [4, 3]), tmp_path / "mean.so"
-    plain = compile_model(model, tmp_path / "plain.so")
-    with onnxc.compile(model, file, state={"mean": "next"}) as session, onnxc.InferenceSession(plain) as other:
-        with pytest.raises(onnxc.ArgumentError, match="states_of is a session of another file"):
-            onnxc.InferenceSession(file, states_of=other)
-        with pytest.raises(onnxc.ArgumentError, match="is to share its states, and this graph has none"):
-            onnxc.InferenceSession(plain, states_of=other)
-        with pytest.raises(onnxc.ArgumentError, match="states_of is 3, expected a session of the same file"):
-            onnxc.InferenceSession(file, states_of=3)  # type: ignore[arg-type]
-        assert session.states == ["mean"]
-
-
-# ------------------------------------------------------------------------------------------------ bad input
-
-
-def refusal(*words: Path | str) -> str:
-    with pytest.raises(CommandFailure) as failure:
-        execute([str(BINARIES / "onnxc"), *map(str, words)])
-    return failure.value.message
-
-
-def save_pair(path: Path, cache: Dims, next_dims: Dims, *, dtype: int = TensorProto.FLOAT) -> Path:
-    """`next` is another input, so that its dims are whatever the test wants."""
-    nodes = [
-        helper.make_node("Identity", ["cache"], ["y"]),
-        helper.make_node("Identity", ["x"], ["next"]),
-    ]
-    return save(path, nodes, {"cache": cache, "x": next_dims}, ["y", "next"], {"x": dtype, "next": dtype})
-
-
-def test_a_cache_of_another_shape_or_type_is_refused(tmp_path: Path) -> None:
-    words = ("-o", tmp_path / "model.so", "--state", "cache=next")
-    model = tmp_path / "pair.onnx"
-    begin = f"'{model}': --state cache=next: the output is "
-    end = "; both must be equal"
-    wrong: list[tuple[Dims, Dims, int, str]] = [
-        ([2, 3], [2, 4], TensorProto.FLOAT, "float32 [2, 4], and the input whose memory it takes is float32 [2, 3]"),
-        ([2, 3], [2, 3, 1], TensorProto.FLOAT, "float32 [2, 3, 1], and the input"),
-        ([2, 3], [2, 3], TensorProto.DOUBLE, "float64 [2, 3], and the input"),
-    ]
-    for cache, next_dims, dtype, text in wrong:
-        save_pair(model, cache, next_dims, dtype=dtype)
-        message = refusal(model, *words)
-        assert begin + text in message
-        assert end in message
-        assert not (tmp_path / "model.so").exists()
-
-
-def test_a_cache_that_grows_is_refused(tmp_path: Path) -> None:
-    nodes = [helper.make_node("Concat", ["cache", "x"], ["next"], axis=0)]
-    model = save(tmp_path / "grows.onnx", nodes, {"cache": ["p", 3], "x": [1, 3]}, ["next"])
-    message = refusal(model, "-o", tmp_path / "model.so", "--state", "cache=next")
-    assert "the output is float32 [p + 1, 3], and the input whose memory it takes is float32 [p, 3]" in message
-
-
-def test_dims_that_may_be_equal_are_checked_by_the_run(tmp_path: Path) -> None:
-    model = save_pair(tmp_path / "pair.onnx", ["n", 3], ["n", "m"])
-    with onnxc.compile(model, state={"cache": "next"}) as session:
-        session.run(None, {"x": values(4, 3)})
-        assert np.array_equal(session.run(None, {"x": values(4, 3)})[0], values(4, 3))
-        with pytest.raises(onnxc.RunError, match="state 'cache': dim 1 of the output 'next' must be that of the input"):
-            session.run(None, {"x": values(4, 2)})
-
-
-def test_dims_that_no_other_input_has_are_refused(tmp_path: Path) -> None:
-    nodes = [helper.make_node("Add", ["cache", "x"], ["next"])]
-    model = save(tmp_path / "model.onnx", nodes, {"cache": ["n", 3], "x": [3]}, ["next"])
-    words = (model, "-o", tmp_path / "model.so", "--state", "cache=next")
-    assert "state 'cache': no other input has its dim 0, n; give it a value with --dim n=SIZE" in refusal(*words)
-    execute([str(BINARIES / "onnxc"), *map(str, words), "--dim", "n=4"])
-
-
-def test_wrong_names_and_states_bound_twice_are_refused(tmp_path: Path) -> None:
-    model = save_later(tmp_path / "later.onnx")
-    words = (model, "-o", tmp_path / "model.so")
-    assert "--state: the model has no input 'kache'; it has: cache, x" in refusal(*words, "--state", "kache=next")
-    assert "--state: the model has no output 'nex'; it has: next, y" in refusal(*words, "--state", "cache=nex")
-    twice = ("--state", "cache=next", "--state")
-    assert "--state names the input 'cache' twice" in refusal(*words, *twice, "cache=y")
-    assert "--state names the output 'next' twice" in refusal(*words, *twice, "x=next")
-    for text in ("cache", "=next", "cache="):
-        assert f"--state {text}: INPUT=OUTPUT is expected, such as cache=next_cache" in refusal(*words, "--state", text)
-
-
-def test_states_of_one_name_that_differ_are_refused(tmp_path: Path) -> None:
-    one = save_running_mean(tmp_path / "one.onnx", [4, 3])
-    other = save_running_mean(tmp_path / "other.onnx", [4, 5])
-    message = refusal(one, other, "-o", tmp_path / "both.so", "--state", "mean=next")
-    assert "state 'mean': it is float32 [4, 3] in one model and float32 [4, 5] in another, and both share it" in message
-
-
 def test_an_output_beside_those_that_are_kept_may_be_a_state(tmp_path: Path) -> None:
     model = save_later(tmp_path / "later.onnx")
     with onnxc.compile(model, outputs=["y"], state={"cache": "next"}) as session:
@@ -433,6 +382,9 @@ def test_information_lists_states(tmp_path: Path) -> None:
     assert [each["name"] for each in described["inputs"] + described["outputs"]] == ["x", "y"]
     assert described["model"]["options"].endswith(" --state cache=next")
     assert described["model"]["states"] == {"cache": "next"}
+    dims = [word for dim in ("t=3", "h=7", "w=9") for word in ("--dim", dim)]
+    sized = execute([str(BINARIES / "onnxc-run"), str(file), "--info", "--json", *dims])
+    assert json.loads(sized.stdout)["memory"]["states"] == 4 * CHANNELS[0] * 2 * 7 * 9
 
 
 def test_a_first_run_is_verified(tmp_path: Path) -> None:

@@ -244,7 +244,13 @@ def test_information(tmp_path: Path) -> None:
 def test_memory_of_given_dims() -> None:
     # t and an unused buffer of 3 padded rows, and a thread's scratch, each in multiples of 64 bytes.
     working = 128 + 128 + 64
-    expected = {"weights": 128, "working": working, "least_working": working, "inputs_and_outputs": 48 + 16 + 48 + 12}
+    expected = {
+        "weights": 128,
+        "working": working,
+        "least_working": working,
+        "inputs_and_outputs": 48 + 16 + 48 + 12,
+        "states": 0,
+    }
     options = ["--dim", "N=3", "--threads", "1", "--info"]
     assert json.loads(run(*options, "--json").stdout)["memory"] == expected
     assert "0.0 MiB of working memory (least possible 0.0)" in run(*options).stdout

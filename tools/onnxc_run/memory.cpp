@@ -27,16 +27,28 @@ int64_t bytes_of(const onnxc_value_info& info, const std::vector<int64_t>& dims)
 
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-MemoryUse memory_use(const Session& session, int64_t bytes_of_values) {
+MemoryUse memory_use(const Session& session, int64_t bytes_of_values, int64_t bytes_of_states) {
   const onnxc_api& api = session.api();
   return {api.weights_bytes, api.working_bytes(session.instance()), api.least_working_bytes(session.instance()),
-          bytes_of_values};
+          bytes_of_values, bytes_of_states};
+}
+
+// Those of a session that has run.
+int64_t bytes_of_states(const Session& session) {
+  const onnxc_api& api = session.api();
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < state_count(api); ++i) {
+    std::vector<int64_t> dims(static_cast<size_t>(api.state(i)->rank));
+    if (api.state_dims(session.instance(), i, dims.data()) == ONNXC_OK)
+      bytes = checked_add(bytes, bytes_of(*api.state(i), dims));
+  }
+  return bytes;
 }
 
 }  // namespace
 
 MemoryUse memory_use(const Session& session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
-  return memory_use(session, bytes_of(inputs) + bytes_of(outputs));
+  return memory_use(session, bytes_of(inputs) + bytes_of(outputs), bytes_of_states(session));
 }
 
 bool is_for_gpu_alone(const onnxc_api& api) {
@@ -47,12 +59,14 @@ std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOption
   if (!options.device.is_gpu && is_for_gpu_alone(library.api())) return std::nullopt;
   const onnxc_api& api = library.api();
   std::vector<std::vector<int64_t>> inputs;
-  int64_t bytes = 0;
+  int64_t bytes = 0, states = 0;
   try {
     for (int32_t i = 0; i < api.input_count; ++i) {
       inputs.push_back(evaluate_dims(*api.input(i), options.dims));
       bytes = checked_add(bytes, bytes_of(*api.input(i), inputs.back()));
     }
+    for (int32_t i = 0; i < state_count(api); ++i)
+      states = checked_add(states, bytes_of(*api.state(i), evaluate_dims(*api.state(i), options.dims)));
   } catch (const UsageError&) {
     return std::nullopt;
   }
@@ -60,7 +74,7 @@ std::optional<MemoryUse> memory_use(const ModelLibrary& library, const RunOption
   const std::vector<std::vector<int64_t>> outputs = session.output_dims(inputs);
   for (int32_t i = 0; i < api.output_count; ++i)
     bytes = checked_add(bytes, bytes_of(*api.output(i), outputs[static_cast<size_t>(i)]));
-  return memory_use(session, bytes);
+  return memory_use(session, bytes, states);
 }
 
 int64_t process_peak_bytes() {
@@ -74,14 +88,16 @@ Json memory_json(const MemoryUse& use) {
   return {{"weights", use.weights},
           {"working", use.working},
           {"least_working", use.least_working},
-          {"inputs_and_outputs", use.values}};
+          {"inputs_and_outputs", use.values},
+          {"states", use.states}};
 }
 
 std::string memory_text(const MemoryUse& use) {
   return fmt::format(
       "memory: {:.1f} MiB of weights, {:.1f} MiB of working memory (least possible {:.1f}), {:.1f} MiB of "
-      "inputs and outputs",
-      mebibytes(use.weights), mebibytes(use.working), mebibytes(use.least_working), mebibytes(use.values));
+      "inputs and outputs{}",
+      mebibytes(use.weights), mebibytes(use.working), mebibytes(use.least_working), mebibytes(use.values),
+      use.states > 0 ? fmt::format(", {:.1f} MiB of states", mebibytes(use.states)) : "");
 }
 
 }  // namespace onnxc

@@ -16,6 +16,7 @@ struct MemoryUse {
   int64_t working;        // planned for tensors between steps and for scratch
   int64_t least_working;  // no plan needs less
   int64_t values;         // inputs and outputs
+  int64_t states;
 };
 
 // For the dims that the session is bound to.

@@ -147,9 +147,11 @@ class StateBinder {
   // Whether a step that writes the output may come after `last`; one that does not must not read it before.
   bool may_be_delayed(const ProgramUses& uses, size_t step, size_t last, BufferId output) const {
     const auto is_of_output = [&](BufferId id) { return program_.storage(id) == output; };
+    const auto* const call = std::get_if<KernelCall>(&program_.steps[step].work);
+    const auto is_own = [&](BufferId id) { return is_of_output(id) || (call != nullptr && call->workspace == id); };
     const std::vector<BufferId> written = writes(program_.steps[step]), read = reads(program_.steps[step]);
     if (std::ranges::none_of(written, is_of_output)) return std::ranges::none_of(read, is_of_output);
-    return std::ranges::all_of(written, is_of_output) && uses.may_move(step, last) &&
+    return std::ranges::all_of(written, is_own) && uses.may_move(step, last) &&
            std::ranges::none_of(read, [&](BufferId id) { return uses.is_written_between(id, last, last + 1); });
   }
 

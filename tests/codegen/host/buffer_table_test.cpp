@@ -50,6 +50,29 @@ nest end  axes i<4
                           EndsWith("{BufferKind::output, 0, 0, 0, 0, 0}")));
 }
 
+// Both are there even if no step uses them, and an alias of one has no memory of its own.
+TEST(BufferTable, StatesAreNumberedAsTheProgramListsThem) {
+  const Program program = parse_program(R"(b0 state float32 [4] "later"
+b1 state float32 [4] "first"
+b2 output float32 [4] "y"
+b3 temporary float32 [4] alias b1 "next"
+inputs
+outputs b2
+state b1 "first"
+state b0 "later"
+nest y  axes i<4
+  b2[i] = exp(b1[i])
+nest next  axes i<4
+  b3[i] = b2[i]
+)");
+  verify(program);
+  const EmitContext context(program);
+  WeightBytes weights;
+  EXPECT_THAT(buffer_table(context, weights),
+              ElementsAre(EndsWith("{BufferKind::state, 1, 0, 0, 0}"), EndsWith("{BufferKind::state, 0, 0, 0, 0}"),
+                          EndsWith("{BufferKind::output, 0, 0, 0, 0, 0}")));
+}
+
 // A size that a step binds is known from there on, one of a round in the round.
 TEST(BufferTable, ABufferIsLaidOutAtTheLevelOfItsSize) {
   const Program program = parse_program(R"(dim N 1..

@@ -63,6 +63,21 @@ nest slice  axes i<2
 )");
 }
 
+TEST(BindStates, AKernelMovesWithItsWorkspace) {
+  const std::string text = bound(R"(b0 input float32 [2] "x"
+b1 input float32 [2] "cache"
+b2 output float32 [2] "y"
+b3 output float32 [2] "next"
+b4 temporary float32 [9] "parts"
+inputs b0, b1
+outputs b2, b3
+kernel fancy  b3 = b0 workspace b4
+nest exp  axes i<2
+  b2[i] = exp(b1[i])
+)");
+  EXPECT_TRUE(text.ends_with("nest exp  axes i<2\n  b2[i] = exp(b1[i])\nkernel fancy  b3 = b0 workspace b4\n")) << text;
+}
+
 TEST(BindStates, AnOutputThatIsReadBeforeTheLastReadIsCopied) {
   expect_text(bound(R"(b0 input float32 [3] "x"
 b1 input float32 [2] "cache"

@@ -80,6 +80,11 @@ def lines(device_source: str) -> set[str]:
     return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ (?:normalized_lines|partial_moments)<", device_source))
 
 
+def voxel_places(device_source: str) -> set[str]:
+    """The kernels that give the voxels of blocks their places."""
+    return set(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ voxel_places<", device_source))
+
+
 def attentions(device_source: str) -> dict[str, str]:
     """The kernels that are attention, with their plans."""
     return dict(re.findall(r"void (kernel\d+)\(\S+ \w+\) \{ attention<FlashAttention(Plan\{.*?\})>\(", device_source))
@@ -222,7 +227,8 @@ def test_gate(
     assert found
     templates = {kernel.name for kernel in found if kernel.name.startswith("kernel")}
     fused = attentions(device_source)
-    assert templates == products.keys() | fused.keys() | channelwise(device_source) | lines(device_source)
+    others = channelwise(device_source) | lines(device_source) | voxel_places(device_source)
+    assert templates == products.keys() | fused.keys() | others
     counted_on = planned(device_source)
     assert templates == counted_on.keys()
     structures = sorted({arguments_type(kernel.name) for kernel in found})

@@ -21,7 +21,7 @@ VALUES = {
         "--keep-float32": "a", "--march": "x86-64-v3", "--compiler": "clang++-19", "--glibc": "2.28", "--dim": "N=1",
         "--outputs": "y", "--emit": "ir", "-O": "1", "--skip-pass": "fuse_nests", "--jobs": "1", "--max-memory": "8GB",
         "--max-seconds": "9", "--max-nodes": "9", "--node": "a", "--at": "N=1", "--against": "other.onnx",
-        "--run-pass": "fuse_nests",
+        "--run-pass": "fuse_nests", "--state": "x=y",
     },
     "onnxc-run": {
         "--input": "x=x.npy", "--random": "0", "--dim": "N=1", "--shapes": "x:1", "--output": "out",

@@ -44,6 +44,7 @@ class Options(ctypes.Structure):
         ("reserved", c_int32),
         ("parallel_for", c_void_p),
         ("parallel_for_context", c_void_p),
+        ("states_of", c_void_p),
     )
 
 
@@ -123,4 +124,10 @@ Api._fields_ = (
     ("entry_name", c_char_p),
     ("entry_count", c_int32),
     ("entry", CFUNCTYPE(POINTER(Api), c_int32)),
+    ("state_count", c_int32),
+    ("state", InfoOf),
+    ("state_dims", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(c_int64))),
+    ("get_state", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(Value))),
+    ("set_state", CFUNCTYPE(c_int32, Instance, c_int32, POINTER(Value))),
+    ("reset_states", CFUNCTYPE(c_int32, Instance)),
 )

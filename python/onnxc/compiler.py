@@ -16,6 +16,7 @@ def compile(
     march: str | None = None,
     dims: Mapping[str, int | str] | None = None,
     outputs: Sequence[str] | None = None,
+    state: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
     threads: int | None = 0,
     device: str = "cpu",
@@ -30,6 +31,8 @@ def compile(
     march: the CPU to compile for, such as "x86-64-v3"; this machine's own by default.
     dims: values or ranges of symbolic dims, such as {"N": 4, "D": "16..512"}.
     outputs: the outputs to keep; all by default.
+    state: for inputs the outputs that become their memory, such as {"cache": "next_cache"}: states, which a run finds
+        as the run before left them.
     options: further options of the command, as written there.
     threads, device, entry, hip_graph: as InferenceSession takes them. A model for "gpu" runs only on a GPU;
         options=["--target", "cpu,gpu"] makes one for both.
@@ -57,6 +60,9 @@ def compile(
         if not kept:
             raise arguments.refused("outputs", outputs, expected)
         words += ["--outputs", ",".join(kept)]
+    for name, output_name in arguments.mapping("state", {} if state is None else state, "names of outputs").items():
+        expected = "the name of an output"
+        words += ["--state", f"{name}={arguments.text(f'state[{name!r}]', output_name, expected)}"]
     if target is None:
         return InferenceSession.of_library(command.compile_and_load(files[0], words), threads, device, entry, hip_graph)
     command.execute(files, target, words)

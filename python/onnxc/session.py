@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from onnxc import abi, arguments, command, dtypes, library, strings
 from onnxc.compatibility import LikeOnnxruntime, Provider, RunOptions, SessionOptions, device_of, threads_of
 from onnxc.errors import ArgumentError, OnnxcError, RunError
-from onnxc.memory import dlpack, tensor_run
+from onnxc.memory import dlpack, states, tensor_run
 
 Array = NDArray[Any]
 
@@ -46,6 +46,8 @@ class InferenceSession(LikeOnnxruntime):
         of one file share its weights.
     hip_graph: the kernels of a run are launched as one graph of HIP or CUDA, captured by the first run with its
         dims; for models of many short kernels.
+    states_of: a session of the same file, such as one of another entry, on the same device: this one shares its states,
+        those of equal name. A session that is pickled has states of its own.
 
     Runs of one session follow one another, from whatever thread they come; several sessions run at the same time.
     A session is pickled as its path, or its bytes, and opens it again.
@@ -65,6 +67,7 @@ class InferenceSession(LikeOnnxruntime):
         device: str = "cpu",
         entry: str | None = None,
         hip_graph: bool = False,
+        states_of: "InferenceSession | None" = None,
     ) -> None:
         model = path_or_bytes
         if not isinstance(model, bytes):
@@ -81,7 +84,7 @@ class InferenceSession(LikeOnnxruntime):
         else:
             self._library = command.compile_and_load(model, command.target_options(device))
         self._source = model.absolute() if isinstance(model, Path) else model
-        self._open(threads, device, entry, hip_graph)
+        self._open(threads, device, entry, hip_graph, states_of)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._source is None:
@@ -99,13 +102,21 @@ class InferenceSession(LikeOnnxruntime):
         session._open(threads, device, entry, hip_graph)
         return session
 
-    def _open(self, threads: int, device: str, entry: str | None, hip_graph: bool) -> None:
+    def _open(
+        self,
+        threads: int,
+        device: str,
+        entry: str | None,
+        hip_graph: bool,
+        states_of: "InferenceSession | None" = None,
+    ) -> None:
         kind, index = _device(device)
         self._threads, self._device, self._entry, self._hip_graph = threads, device, entry, hip_graph
         self._api = library.table_of(self._library, entry)
         self._lock = threading.Lock()
         self._inputs = [_value_info(self._api.input(i)) for i in range(self._api.input_count)]
         self._outputs = [_value_info(self._api.output(i)) for i in range(self._api.output_count)]
+        self._states = states.infos(self._api, _value_info)
         instance = abi.Instance()
         error = ctypes.create_string_buffer(abi.ERROR_SIZE)
         options = abi.Options(
@@ -114,6 +125,7 @@ class InferenceSession(LikeOnnxruntime):
             threads=threads,
             device=kind,
             device_index=index,
+            states_of=states.instance_of(states_of, self._library),
         )
         status = self._api.create(ctypes.byref(options), ctypes.byref(instance), error, abi.ERROR_SIZE)
         if status == abi.INVALID_ARGUMENT:
@@ -171,6 +183,29 @@ class InferenceSession(LikeOnnxruntime):
                 raise RunError((self._api.last_error(self._instance) or b"").decode(errors="replace"), status)
         rules = [rule for rule in self.information.get("rules", []) if "*n" in rule]
         return dict(_named_size(self._api.symbol(i).decode(), values[i], rules) for i in range(count))
+
+    @property
+    def states(self) -> list[str]:
+        """The names of what a run finds as the run before left it, of a model compiled with --state; they are neither
+        inputs nor outputs."""
+        return [info.name for info in self._states]
+
+    def get_states(self) -> list[ValueInfo]:
+        """In the order of --state."""
+        return list(self._states)
+
+    def get_state(self, name: str) -> Array:
+        """A copy of a state: zeros before the first run. Raises RunError if its dims follow from the inputs' and no run
+        has given them."""
+        return states.get(self, name)
+
+    def set_state(self, name: str, values: ArrayLike) -> None:
+        """Sets a state. It must have the type of the state, and the dims that the next run gives it."""
+        states.set(self, name, values)
+
+    def reset_states(self) -> None:
+        """Makes all states zero, those of sessions that share them too."""
+        states.reset(self)
 
     @property
     def threads(self) -> int:

@@ -150,6 +150,22 @@ const char* instance_architecture(onnxc_instance* instance) {
   return instance != nullptr ? from(instance)->architecture() : nullptr;
 }
 
+onnxc_status state_dims(onnxc_instance* instance, int32_t state, int64_t* dims) {
+  return instance != nullptr ? from(instance)->state_dims(state, dims) : ONNXC_INVALID_ARGUMENT;
+}
+
+onnxc_status get_state(onnxc_instance* instance, int32_t state, const onnxc_value* value) {
+  return instance != nullptr ? from(instance)->get_state(state, value) : ONNXC_INVALID_ARGUMENT;
+}
+
+onnxc_status set_state(onnxc_instance* instance, int32_t state, const onnxc_value* value) {
+  return instance != nullptr ? from(instance)->set_state(state, value) : ONNXC_INVALID_ARGUMENT;
+}
+
+onnxc_status reset_states(onnxc_instance* instance) {
+  return instance != nullptr ? from(instance)->reset_states() : ONNXC_INVALID_ARGUMENT;
+}
+
 const onnxc_api* entry(int32_t index) {
   return index >= 0 && index < shared_object.entry_count ? &shared_object.entries[index].table : nullptr;
 }
@@ -208,6 +224,12 @@ onnxc_api table_of(const Entry& shown) {
       .entry_name = model.name,
       .entry_count = shared_object.entry_count,
       .entry = entry,
+      .state_count = model.state_count,
+      .state = functions.state,
+      .state_dims = state_dims,
+      .get_state = get_state,
+      .set_state = set_state,
+      .reset_states = reset_states,
   };
 }
 
@@ -231,6 +253,11 @@ const onnxc_value_info* input_of(int32_t entry, int32_t index) {
 const onnxc_value_info* output_of(int32_t entry, int32_t index) {
   const ModelDescription& model = model_of(entry);
   return index >= 0 && index < model.output_count ? &model.outputs[index] : nullptr;
+}
+
+const onnxc_value_info* state_of(int32_t entry, int32_t index) {
+  const ModelDescription& model = model_of(entry);
+  return index >= 0 && index < model.state_count ? &model.states[index] : nullptr;
 }
 
 const char* symbol_of(int32_t entry, int32_t index) {

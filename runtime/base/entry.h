@@ -18,6 +18,7 @@ struct EntryFunctions {
   decltype(onnxc_api::step_output) step_output;
   decltype(onnxc_api::create) create;
   decltype(onnxc_api::cpu_march) cpu_march;
+  decltype(onnxc_api::state) state;
 };
 
 // The same with the number of the entry, defined in api/api.cpp.
@@ -32,6 +33,7 @@ const onnxc_value_info* step_output_of(int32_t entry, int32_t step, int32_t inde
 onnxc_status create_of(int32_t entry, const onnxc_options* options, onnxc_instance** instance, char* error,
                        size_t error_size);
 const char* cpu_march_of(int32_t entry);
+const onnxc_value_info* state_of(int32_t entry, int32_t index);
 
 // They only add the number, since clang compiles them with each model.
 template <int32_t entry>
@@ -47,6 +49,7 @@ inline constexpr EntryFunctions entry_functions = {
     .create = [](const onnxc_options* options, onnxc_instance** instance, char* error,
                  size_t size) { return create_of(entry, options, instance, error, size); },
     .cpu_march = [] { return cpu_march_of(entry); },
+    .state = [](int32_t index) { return state_of(entry, index); },
 };
 
 }  // namespace onnxc::runtime

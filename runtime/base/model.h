@@ -33,12 +33,12 @@ struct Frame {
 // One tensor of the model's interface, or one that a step materialises.
 using TensorDescription = onnxc_value_info;  // name, dtype, rank, dims as text
 
-enum class BufferKind : int32_t { input, output, constant, temporary };
+enum class BufferKind : int32_t { input, output, constant, temporary, state };
 
 // A block of memory that the runtime plans or finds.
 struct BufferDescription {
   BufferKind kind;
-  int32_t index;       // input and output: which; constant: none
+  int32_t index;       // input, output and state: which; constant: none
   int32_t first_step;  // temporary: alive from the step that first writes it to the last that reads it
   int32_t last_step;
   int64_t offset;  // constant: bytes from the start of the weights
@@ -149,6 +149,12 @@ struct ModelDescription {
   // The strings of its constants, in the order of their handles; none in a model without tensors of strings. Among the
   // weights, at these offsets: the bytes of all of them, and as int64 the end of each among these.
   int64_t string_count = 0, string_bytes = 0, string_ends = 0;
+  // Its states, which a run finds as the run before left them, and the place of each among SharedObject::state_count.
+  int32_t state_count = 0;
+  const TensorDescription* states = nullptr;
+  const int32_t* state_places = nullptr;
+  // Writes the dims of all states, one after the other.
+  void (*state_dims)(const int64_t* symbols, int64_t* dims) = nullptr;
   // The same model for GPUs (gpu/program.h), and their runtime (gpu/backend.h); none if compiled without.
   const DeviceProgram* const* device_programs = nullptr;
   int32_t device_program_count = 0;
@@ -177,6 +183,7 @@ struct SharedObject {
   int64_t weights_size;
   Entry* entries;
   int32_t entry_count;
+  int32_t state_count = 0;  // of all entries; those of one name are one
 };
 
 // Defined by generated code.

@@ -1,6 +1,7 @@
 #include "gpu/backend.h"
 
 #include "gpu/device_instance.h"
+#include "gpu/device_states.h"
 #include "gpu/device_volume.h"
 
 namespace onnxc::runtime {
@@ -21,6 +22,20 @@ const DeviceBackend gpu_backend = {
     .run = [](DeviceInstance* instance, const DeviceRun& run, ErrorText& error) { return instance->run(run, error); },
     .read_buffer = [](DeviceInstance* instance, int32_t buffer, Array<char>& bytes,
                       ErrorText& error) { return instance->read_buffer(buffer, bytes, error); },
+    .make_states = [](const DeviceInstance* instance, onnxc_status& status,
+                      ErrorText& error) { return DeviceStates::create(*instance, status, error); },
+    .destroy_states = DeviceStates::destroy,
+    .is_on_device_of = [](const DeviceStates* states,
+                          const DeviceInstance* instance) { return states->is_on_device_of(*instance); },
+    .allocate_state = [](DeviceStates* states, int64_t bytes, void*& data,
+                         ErrorText& error) { return states->allocate(bytes, data, error); },
+    .free_state = [](DeviceStates* states, void* data) { states->free(data); },
+    .clear_state = [](DeviceStates* states, void* data, int64_t bytes,
+                      ErrorText& error) { return states->clear(data, bytes, error); },
+    .write_state = [](DeviceStates* states, void* data, const void* from, int64_t bytes,
+                      ErrorText& error) { return states->copy(data, from, bytes, GpuCopy::to_device, error); },
+    .read_state = [](DeviceStates* states, void* to, const void* data, int64_t bytes,
+                     ErrorText& error) { return states->copy(to, data, bytes, GpuCopy::to_host, error); },
     .make_volume = [](DeviceInstance* instance, const VolumeOnDevice& description, onnxc_status& status,
                       ErrorText& error) -> DeviceVolume* {
       return DeviceVolumeRun::create(instance->module(), description, status, error);

@@ -9,13 +9,16 @@
 namespace onnxc::runtime {
 
 class DeviceInstance;
+class DeviceStates;
 
 // One run: its checked values, in the model's order.
 struct DeviceRun {
   const onnxc_value* inputs;
   const onnxc_value* outputs;
   void* const* output_data;  // the destination of each output
-  void* stream;              // null: the default stream, or the instance's own
+  DeviceStates* states;      // null in a model without
+  void* const* state_data;
+  void* stream;  // null: the default stream, or the instance's own
   bool has_own_stream;
   bool waits;  // until all is done
   // Called around each step; another result than 0 ends the run. May be null.
@@ -111,6 +114,16 @@ struct DeviceBackend {
   onnxc_status (*run)(DeviceInstance* instance, const DeviceRun& run, ErrorText& error);
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
+
+  // Memory of states on an instance's GPU (device_states.h), which may outlive it. Null and a status if there is none.
+  DeviceStates* (*make_states)(const DeviceInstance* instance, onnxc_status& status, ErrorText& error);
+  void (*destroy_states)(DeviceStates* states);
+  bool (*is_on_device_of)(const DeviceStates* states, const DeviceInstance* instance);
+  onnxc_status (*allocate_state)(DeviceStates* states, int64_t bytes, void*& data, ErrorText& error);
+  void (*free_state)(DeviceStates* states, void* data);
+  onnxc_status (*clear_state)(DeviceStates* states, void* data, int64_t bytes, ErrorText& error);
+  onnxc_status (*write_state)(DeviceStates* states, void* data, const void* from, int64_t bytes, ErrorText& error);
+  onnxc_status (*read_state)(DeviceStates* states, void* to, const void* data, int64_t bytes, ErrorText& error);
 
   // For a run over a volume (device_volume.h); null and a status if memory runs out. The others wait for the GPU only
   // if their own memory is full.

@@ -8,7 +8,7 @@ namespace onnxc::runtime {
 // The most bytes that a kernel reads or writes at once: it works on a value that begins at a multiple of them.
 inline constexpr uintptr_t callers_alignment = 16;
 
-// A caller's value for a buffer; nothing for those that are not the caller's.
+// A caller's value for a buffer, or a state; nothing for those that are of a run.
 struct CallersValue {
   CallersValue(const DeviceRun& run, const BufferDescription& buffer) {
     if (buffer.kind == BufferKind::input) {
@@ -17,6 +17,8 @@ struct CallersValue {
     } else if (buffer.kind == BufferKind::output) {
       data = run.output_data[buffer.index];
       is_on_host = run.outputs[buffer.index].device == ONNXC_CPU;
+    } else if (buffer.kind == BufferKind::state) {
+      data = run.state_data[buffer.index];
     }
   }
   // Whether kernels work on a copy in working memory.

@@ -4,6 +4,7 @@
 #include "base/step_walk.h"
 #include "gpu/callers_value.h"
 #include "gpu/device_instance.h"
+#include "gpu/device_states.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -66,7 +67,8 @@ onnxc_status DeviceInstance::end_run(const DeviceRun& run, GpuStream stream, Err
   if (is_being_captured_) return ONNXC_OK;
   const GpuResult result = gpu.record(run_end_, stream);
   may_be_running_ = result.is_ok();
-  return succeeded(gpu, result, "", error) ? ONNXC_OK : status_of(result);
+  if (!succeeded(gpu, result, "", error)) return status_of(result);
+  return run.states != nullptr ? run.states->end_run(stream, error) : ONNXC_OK;
 }
 
 // The weights may still be on their way up, and a run before, which uses the same memory, may run in another stream.
@@ -287,6 +289,7 @@ onnxc_status DeviceInstance::run_on_device(const DeviceRun& run, ErrorText& erro
   onnxc_status status = check_places(run, error);
   if (status == ONNXC_OK) status = check_capture(run, error);
   if (status == ONNXC_OK) status = wait_for_earlier_work(stream, error);
+  if (status == ONNXC_OK && run.states != nullptr) status = run.states->begin_run(stream, is_being_captured_, error);
   if (status == ONNXC_OK) status = place(0, run, error);
   if (status == ONNXC_OK) status = copy_inputs(run, stream, error);
   // A hook is called between the launches. A graph is not launched into a capture, which takes the kernels.

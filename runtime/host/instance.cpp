@@ -8,6 +8,7 @@
 #include "cpu/cpu_program.h"
 #include "gpu/backend.h"
 #include "host/options.h"
+#include "host/state_set.h"
 #include "threads/shared_pool.h"
 #include "threads/thread_count.h"
 
@@ -57,6 +58,7 @@ Instance::~Instance() {
   if (device_ != nullptr) model.device_backend->destroy(device_);
   for (int32_t level = 0; arenas_ != nullptr && level < model.level_count; ++level) arenas_[level].~Arena();
   free(arenas_);
+  StateSet::release(states_);
   if (shares_pool_) release_shared_pool();
 }
 
@@ -84,6 +86,8 @@ onnxc_status Instance::set_up(const onnxc_options* given, ErrorText& error) {
     device_program_ = &model.device_backend->program(device_);
   }
 
+  status = make_states(options, error);
+  if (status != ONNXC_OK) return status;
   int64_t temporaries = count_temporaries(program_.buffers, program_.buffer_count);
   if (!input_dims_.allocate(total_rank(model.inputs, model.input_count)) || !symbols_.allocate(model.symbol_count) ||
       !output_dims_.allocate(total_rank(model.outputs, model.output_count)) ||

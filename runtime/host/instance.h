@@ -21,6 +21,7 @@
 namespace onnxc::runtime {
 
 class DeviceInstance;
+class StateSet;
 
 class Instance {
  public:
@@ -58,6 +59,11 @@ class Instance {
   StepCounts step_counts(int32_t step) const;
   onnxc_status step_output_dims(int32_t step, int32_t output, int64_t* dims);
   onnxc_status step_output_data(int32_t step, int32_t output, void* data, int64_t bytes);
+
+  onnxc_status state_dims(int32_t state, int64_t* dims);
+  onnxc_status get_state(int32_t state, const onnxc_value* value);
+  onnxc_status set_state(int32_t state, const onnxc_value* value);
+  onnxc_status reset_states();
 
   const ModelDescription& model;
 
@@ -119,6 +125,13 @@ class Instance {
   onnxc_status check_step_output(int32_t step, int32_t output, const void* result);
   onnxc_status place_step_output(const StepOutput& output, Array<PlacedAxis>& axes, int64_t& first);
   const int64_t* dims_of_output(int32_t output) const;
+  onnxc_status make_states(const onnxc_options& options, ErrorText& error);
+  onnxc_status take_states();
+  onnxc_status refuse_busy_states();
+  onnxc_status check_state(int32_t state, const void* result);
+  onnxc_status dims_of_state(int32_t state, Array<int64_t>& dims);
+  onnxc_status check_state_value(int32_t state, const onnxc_value& value);
+  onnxc_status check_state_dims(int32_t state, const onnxc_value& value, const int64_t* expected);
 
   static void parallel_for(const Frame& frame, int64_t tasks, ParallelBody body, const void* context);
   static void fail(const Frame& frame, const char* text);
@@ -154,6 +167,9 @@ class Instance {
   Array<void*> buffers_;
   Array<void*> input_data_;  // the steps' view of the inputs
   Array<void*> output_data_;
+  StateSet* states_ = nullptr;  // null in a model without
+  Array<void*> state_data_;
+  Array<int64_t> state_dims_;  // of all states, one after the other
   InternedStrings strings_;
   Array<int64_t> input_strings_;  // handles, of all inputs
   std::atomic<const char*> failure_ = nullptr;

@@ -6,6 +6,7 @@
 #include "gpu/backend.h"
 #include "host/instance.h"
 #include "host/options.h"
+#include "host/state_set.h"
 #include "strings/string_values.h"
 #include "threads/shared_pool.h"
 
@@ -305,6 +306,8 @@ onnxc_status Instance::run_on_device(const Values& values) {
   run.inputs = values.inputs;
   run.outputs = values.outputs;
   run.output_data = output_data_.data();
+  run.states = states_ != nullptr ? states_->memory().on_gpu() : nullptr;
+  run.state_data = state_data_.data();
   run.stream = options.stream;
   run.has_own_stream = options.stream == nullptr && ((options.flags & ONNXC_OWN_STREAM) != 0 ||
                                                      !has_value_on_gpu(model, values.inputs, values.outputs));
@@ -361,6 +364,8 @@ onnxc_status Instance::run(const onnxc_value* inputs, int32_t input_count, const
 
 onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_count, const onnxc_value* outputs,
                                    int32_t output_count, const onnxc_run_options* given) {
+  StateSet::Call states(states_);
+  if (!states.entered()) return refuse_busy_states();
   onnxc_run_options options;
   onnxc_status status = read_options(given, options, error_);
   if (status == ONNXC_OK && device_ == nullptr && (options.stream != nullptr || options.flags != 0))
@@ -376,6 +381,7 @@ onnxc_status Instance::run_in_call(const onnxc_value* inputs, int32_t input_coun
   const Values values{inputs, outputs, options};
   if (status == ONNXC_OK) status = take_inputs(inputs);
   if (status == ONNXC_OK) status = prepare(0, values);
+  if (status == ONNXC_OK) status = take_states();
   if (status != ONNXC_OK) return status;
   return device_ != nullptr ? run_on_device(values) : give_outputs(run_steps(values));
 }

@@ -186,6 +186,9 @@ typedef struct onnxc_options {
   int32_t reserved;
   onnxc_parallel_for parallel_for; /* null: threads of the runtime's own */
   void* parallel_for_context;
+  /* An instance of this library, such as one of another entry, on the same device: the new one shares its states, those
+   * of equal name. Null: it has states of its own. Either may be destroyed first. */
+  onnxc_instance* states_of;
 } onnxc_options;
 
 /* Gives memory for an output whose data is null: called once the dims are known, before it is written. Returns null
@@ -369,6 +372,21 @@ typedef struct onnxc_api {
   const char* entry_name; /* of this table's entry: its ONNX file's without folder and ending; "model" of one graph */
   int32_t entry_count;    /* at least 1 */
   const struct onnxc_api* (*entry)(int32_t index); /* null when out of range */
+
+  /* States, of a model compiled with --state: inputs whose memory the instance holds, and to which a run writes an
+   * output for the next run. They are not among the inputs and outputs, and have the input's name. A state is zero in
+   * the first run, and again in one whose inputs give it other dims than it has. A run that fails at a step leaves
+   * states as far as it came; one that is refused does not change them. */
+  int32_t state_count;
+  const onnxc_value_info* (*state)(int32_t index); /* null when out of range */
+  /* The dims that a state has. One whose dims depend on the inputs' has none before the first run. */
+  onnxc_status (*state_dims)(onnxc_instance* instance, int32_t state, int64_t* dims);
+  /* Copies a state to or from host memory, once all runs before are done. `dims` may be null in get_state, else they
+   * must be those of the state. A state that was set must have the dims that the next run gives it. */
+  onnxc_status (*get_state)(onnxc_instance* instance, int32_t state, const onnxc_value* value);
+  onnxc_status (*set_state)(onnxc_instance* instance, int32_t state, const onnxc_value* value);
+  /* Makes all states zero, also those that only instances have which share them. */
+  onnxc_status (*reset_states)(onnxc_instance* instance);
 } onnxc_api;
 
 /* The table, or null when the model is older than the ABI that the caller asks for (give ONNXC_ABI_VERSION). */

@@ -64,6 +64,8 @@ onnxc_status VolumeRun::check_fields() {
 
 // Checks that the model's inputs can be windows, its outputs blended, and slices handed over along a known axis.
 onnxc_status VolumeRun::check_values() {
+  if (instance_.model.state_count > 0)
+    return instance_.refuse(ONNXC_INVALID_ARGUMENT, "the model has states, which windows of a volume do not hand on");
   bool has_window = false, has_output = false, has_slices = false;
   const bool takes_halves = instance_.device_ != nullptr;
   const auto check = [&](const char* role, const onnxc_value_info& info) {

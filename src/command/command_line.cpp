@@ -44,6 +44,19 @@ void parse_size(const std::string& text, std::map<std::string, int64_t>& sizes) 
   sizes[text.substr(0, equals)] = *size;
 }
 
+// cache=next_cache.
+void parse_state(const std::string& text, std::vector<StateNames>& states) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UsageError("--state " + text + ": INPUT=OUTPUT is expected, such as cache=next_cache");
+  const StateNames names{text.substr(0, equals), text.substr(equals + 1)};
+  for (const StateNames& other : states) {
+    if (other.input == names.input) throw UsageError("--state names the input " + quote(names.input) + " twice");
+    if (other.output == names.output) throw UsageError("--state names the output " + quote(names.output) + " twice");
+  }
+  states.push_back(names);
+}
+
 const std::map<std::string, Emit> emits{
     {"so", Emit::shared_object}, {"source", Emit::source}, {"obj", Emit::object}, {"ir", Emit::ir}};
 
@@ -120,7 +133,7 @@ constexpr const char* on_standard_output = "-";  // a report whose file is left 
 struct Words {
   CommandLine& command;
   Options& options = command.options;
-  std::vector<std::string> models = {}, dims = {}, sizes = {};
+  std::vector<std::string> models = {}, dims = {}, sizes = {}, states = {};
   std::string emit = "so";
   bool insists_on_sandbox = false, leaves_out_sandbox = false;
 
@@ -214,6 +227,13 @@ struct Words {
         .repeated()
         .word("NAME=SIZE");
     table.option("--outputs", options.outputs, "keep these outputs of the model only").with_commas().word("A,B");
+    table
+        .option("--state", states,
+                "bind an output to the memory of an input, for the next run to read: a cache, which the model.so then "
+                "holds itself; may be repeated")
+        .repeated()
+        .without({"--run-pass", "--against"})
+        .word("INPUT=OUTPUT");
   }
 
   void add_work(OptionTable& table) {
@@ -315,6 +335,7 @@ struct Words {
   void check() {
     for (const std::string& dim : dims) parse_dim(dim, options.dims);
     for (const std::string& size : sizes) parse_size(size, options.shape_request.sizes);
+    for (const std::string& state : states) parse_state(state, options.states);
     options.emit = emits.at(emit);
     if (insists_on_sandbox || leaves_out_sandbox) options.sandbox = insists_on_sandbox;
     if (options.list_operators) return;

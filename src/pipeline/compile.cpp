@@ -21,6 +21,7 @@
 #include "pipeline/programs.h"
 #include "pipeline/result_text.h"
 #include "pipeline/shapes.h"
+#include "pipeline/states.h"
 #include "report/nodes.h"
 #include "report/report.h"
 #include "report/warnings.h"
@@ -64,6 +65,10 @@ ImportedModel import_file(const CompileRequest& request, const std::filesystem::
   import_options.limits = options.limits;
   import_options.dims = options.dims;
   import_options.outputs = options.outputs;
+  // --outputs chooses among those that the caller gets.
+  for (const StateNames& state : options.states)
+    if (!options.outputs.empty() && std::ranges::count(options.outputs, state.output) == 0)
+      import_options.outputs.push_back(state.output);
   import_options.keep_unused_dims = !options.more_models.empty();
   // The shapes of a model that cannot be compiled can still be seen, up to the node that stops it.
   import_options.keep_unsupported = only_shows_shapes(options);
@@ -133,6 +138,7 @@ class Compilation {
     for (Work& work : graphs_) import(work);
     if (!options_.against.empty()) return compare();
     check_dims_used();
+    check_state_names(options_.states, graphs());
     for (Work& work : graphs_) about(work.file.path, [&] { infer(work); });
     if (last_ >= Stage::optimize) choose_targets();
     for (Work& work : graphs_)
@@ -190,17 +196,22 @@ class Compilation {
     const Inference inference = infer_shapes(passes_, work.model);
     if (options_.dump_shapes) dump_shapes(request_, work.model, inference);
     if (!inference.stop.empty()) throw UserError(inference.stop);
+    check_states(options_.states, *work.model.graph);
     warn(request_.messages, empty_windows(graph));
     warn(request_.messages, baked_sizes(graph));
     if (last_ == Stage::infer) work.report->add_graph(graph);
   }
 
-  // Once for all graphs, since their code becomes one file.
-  void choose_targets() {
+  std::vector<const Graph*> graphs() const {
     std::vector<const Graph*> graphs;
     for (const Work& work : graphs_) graphs.push_back(work.model.graph.get());
-    check_patterns("--keep-float32", options_.keep_float32, graphs);
-    machines_ = machines_of(options_, graphs);
+    return graphs;
+  }
+
+  // Once for all graphs, since their code becomes one file.
+  void choose_targets() {
+    check_patterns("--keep-float32", options_.keep_float32, graphs());
+    machines_ = machines_of(options_, graphs());
     targets_ = targets_of(options_, machines_);
   }
 
@@ -228,8 +239,15 @@ class Compilation {
     for (GpuVariant& variant : programs.gpus) constants_.share(variant.program);
   }
 
+  std::vector<const Program*> programs() const {
+    std::vector<const Program*> programs;
+    for (const Work& work : graphs_) programs.push_back(&work.programs.bound());
+    return programs;
+  }
+
   void emit() {
     const std::string described = describe(options_, machines_);
+    check_shared_states(programs());
     device_weights_.resize(graphs_.front().programs.gpus.size());
     for (size_t entry = 0; entry < graphs_.size(); ++entry)
       if (!device_weights_.empty()) emit_devices(entry, described);
@@ -240,7 +258,8 @@ class Compilation {
       for (Work& work : graphs_)
         entries.push_back({work.file.entry, work.model.facts.sha256, work.programs.bound(), std::move(work.devices),
                            work.programs.variants});
-      emitted_ = emit_model(std::move(entries), {machine, described, build_lines(machine), options_.for_cpu()},
+      emitted_ = emit_model(std::move(entries),
+                            {machine, described, build_lines(machine), options_.for_cpu(), options_.states},
                             std::move(device_weights_));
     });
   }
@@ -286,9 +305,7 @@ class Compilation {
     for (Work& work : graphs_) work.report->finish();
     if (last_ != Stage::build || options_.emit != Emit::shared_object) return;
     try {
-      std::vector<const Program*> programs;
-      for (const Work& work : graphs_) programs.push_back(&work.programs.bound());
-      request_.messages(MessageKind::progress, result_line(options_, programs, machines_));
+      request_.messages(MessageKind::progress, result_line(options_, programs(), machines_));
     } catch (const UserError& error) {  // it is written, and whole
       request_.messages(MessageKind::warning, error.what());
     }

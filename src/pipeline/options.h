@@ -9,6 +9,7 @@
 
 #include "ir/expr/expr.h"
 #include "machine/gpu_machine.h"
+#include "passes/states/bind_states.h"
 #include "report/shape_view.h"
 #include "support/limits.h"
 #include "toolchain/compiler.h"
@@ -33,6 +34,7 @@ struct Options {
   Emit emit = Emit::shared_object;
   std::map<std::string, Bounds> dims;  // --dim N=4 and N=1..8
   std::vector<std::string> outputs;    // --outputs; empty means all
+  std::vector<StateNames> states;      // --state cache=next_cache
   int optimization = 3;                // -O0 to -O3
   int jobs = 0;                        // 0: as many as the machine has cores
   std::optional<std::string> report;   // "" is on stdout; else an HTML file

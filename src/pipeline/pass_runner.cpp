@@ -52,6 +52,15 @@ void PassRunner::run(const ProgramPass& pass, Program& program, const Target& ta
   run(name, run_and_verify, [&] { return to_string(program); }, [&] { return keep_input(name, before); });
 }
 
+void PassRunner::run(const std::string& name, Program& program, const std::function<void()>& pass) {
+  const auto run_and_verify = [&] {
+    pass();
+    guard_accesses(program);
+    verify(program);
+  };
+  run(name, run_and_verify, [&] { return to_string(program); }, [&] { return compile_up_to(name); });
+}
+
 KernelChoices PassRunner::choose_kernels(const Graph& graph, const Target& target) {
   const char* name = "choose_kernels";
   KernelChoices choices;

@@ -37,6 +37,8 @@ class PassRunner {
   void run(const std::string& name, Graph& graph, const std::function<void()>& pass);
   // If the pass fails, the program as it was before is kept in a file that --run-pass reads.
   void run(const ProgramPass& pass, Program& program, const Target& target);
+  // The same of a pass that asks more than the target. If it fails, the command that repeats it is the compile itself.
+  void run(const std::string& name, Program& program, const std::function<void()>& pass);
   // For each node of the graph the kernel that computes it.
   KernelChoices choose_kernels(const Graph& graph, const Target& target);
   // Graph to program. Fails like a pass of graphs.

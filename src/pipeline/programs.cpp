@@ -48,6 +48,7 @@ Program lower_graph(const Options& options, PassRunner& passes, const Graph& gra
   const PassConditions conditions = conditions_of(options, {&target, 1});
   for (const ProgramPass& pass : program_passes())
     if (runs(pass, conditions, options)) passes.run(pass, program, target);
+  if (!options.states.empty()) passes.run("bind_states", program, [&] { bind_states(program, options.states); });
   return program;
 }
 

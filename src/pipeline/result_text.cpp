@@ -41,6 +41,7 @@ std::string describe(const Options& options, std::span<const CpuMachine> machine
   for (const auto& [name, bounds] : options.dims)
     text += fmt::format(" --dim {}={}..{}", name, bounds.minimum, bounds.maximum);
   for (const std::string& output : options.outputs) text += " --outputs " + output;
+  for (const StateNames& state : options.states) text += fmt::format(" --state {}={}", state.input, state.output);
   for (const std::string& pass : options.skipped_passes) text += " --skip-pass " + pass;
   return text;
 }

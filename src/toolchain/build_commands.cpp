@@ -108,19 +108,17 @@ std::vector<std::string> command_of_dry_run(const std::string& shown) {
   return words;
 }
 
-// A file's bytes as a section of their own that may pass 2 GiB: .lrodata is outside of the range of the code's
-// addresses. Code objects want the alignment of a page.
-std::string data_assembly(const std::string& symbol, const std::string& file) {
+std::string data_assembly(const std::string& section, const std::string& symbol, const std::string& file) {
   return fmt::format(
-      ".section .lrodata, \"al\", @progbits\n"
-      ".balign 4096\n"
-      ".globl {0}\n"
-      ".hidden {0}\n"
-      "{0}:\n"
-      ".incbin {1}\n"
+      ".section {0}, \"al\", @progbits\n"
+      ".balign 4096\n"  // code objects want the alignment of a page
+      ".globl {1}\n"
+      ".hidden {1}\n"
+      "{1}:\n"
+      ".incbin {2}\n"
       ".byte 0\n"
       ".section .note.GNU-stack, \"\", @progbits\n",
-      symbol, c_string_literal(file));
+      section, symbol, c_string_literal(file));
 }
 
 std::vector<std::string> build_lines(const CpuMachine& machine) {

@@ -31,8 +31,11 @@ std::string kernel_instances(const BuildParts& parts);
 std::vector<std::string> dry_run(std::vector<std::string> command);
 std::vector<std::string> command_of_dry_run(const std::string& shown);
 
+// Sections of data that may pass 2 GiB.
+constexpr const char* weights_section = ".lrodata";  // other linkers, which a model.o may meet, know it by this name
+constexpr const char* device_code_section = ".onnxc_device_code";
 // Assembly that puts a file's bytes into an object.
-std::string data_assembly(const std::string& symbol, const std::string& file);
+std::string data_assembly(const std::string& section, const std::string& symbol, const std::string& file);
 
 // How a person builds what write_source wrote: lines for a shell in its folder, where $SOURCE is the source's name and
 // $PREFIX the folder under which onnxc is installed. The same on every machine.

@@ -17,6 +17,7 @@
 #include "toolchain/build_commands.h"
 #include "toolchain/device_commands.h"
 #include "toolchain/ptxas.h"
+#include "toolchain/weights_section.h"
 
 namespace onnxc {
 namespace {
@@ -37,10 +38,9 @@ class Build {
   // Compiles everything and links it; returns what the compilers said.
   std::string run(bool shared, const fs::path& output) {
     compile_all(shared);
+    run(linker_.empty() ? link_command_of(shared, objects_) : linker_);
     OutputFile file(output, shared ? OutputFile::Kind::executable : OutputFile::Kind::data);
-    std::vector<std::string> command = linker_.empty() ? link_command_of(shared, objects_) : linker_;
-    std::ranges::replace(command, linked_path(), file.temporary_path().string());
-    run(command);
+    weights_.write(std::string(map_file(linked_path())->text()), file);
     file.commit();
     return said_;
   }
@@ -53,10 +53,11 @@ class Build {
     write_file(source, model_.source);
     compile_parts(source, model_.parts, options_.machine);
     for (const EmittedSource& variant : model_.variants) compile_variant(variant);
-    add_data("onnxc_model_weights", model_.weights);
+    add_weights();
     if (!model_.devices.empty()) compile_devices();
     // Meanwhile the driver is asked how it would link: it takes as long to start as the linker to run. It wants to see
-    // its inputs, and a compiler may remove an object before it writes it: a file stands in for all. Zig does not show it.
+    // its inputs, and a compiler may remove an object before it writes it: a file stands in for all. Zig does not show
+    // it.
     if (options_.compiler.is_zig()) {
       said_ += fmt::format("{}", fmt::join(run_all(), ""));
       return;
@@ -87,14 +88,16 @@ class Build {
       if (options_.reports_kernels && i == 0 && gpu.vendor == machine::Vendor::amd)
         commands_.back().emplace_back("-Rpass-analysis=kernel-resource-usage");
     }
-    for (const EmittedWeights& weights : model_.device_weights) add_data(weights.symbol, weights.bytes);
     said_ = fmt::format("{}", fmt::join(run_all(), ""));
     commands_.clear();
     assemble_ptx();
     // The code is data of the host's file.
-    for (size_t i = 0; i < model_.devices.size(); ++i)
-      add_assembly(device_code_symbol(model_.devices[i].machine, model_.devices[i].entry),
-                   path("model" + suffixes_of(i).code));
+    for (size_t i = 0; i < model_.devices.size(); ++i) add_device_code(i);
+  }
+
+  void add_device_code(size_t index) {
+    const std::string symbol = device_code_symbol(model_.devices[index].machine, model_.devices[index].entry);
+    add_assembly(symbol, data_assembly(device_code_section, symbol, path("model" + suffixes_of(index).code).string()));
   }
 
   DeviceSuffixes suffixes_of(size_t index) const { return device_suffixes(model_.devices[index], index); }
@@ -133,7 +136,7 @@ class Build {
                                     printable_message(said), fmt::join(command, " ")));
   }
 
-  // The link command's output until that has its final name.
+  // The linker's output has no bytes of weights yet.
   std::string linked_path() const { return path("linked").string(); }
   std::vector<std::string> link_command_of(bool shared, const std::vector<std::string>& objects) const {
     std::vector<std::string> command = shared ? link_shared_command(options_.compiler, objects, parts_, linked_path())
@@ -178,18 +181,17 @@ class Build {
     for (size_t i = first; i < commands_.size(); ++i) commands_[i].push_back(namespace_option(variant.machine));
   }
 
-  void add_assembly(const std::string& symbol, const fs::path& file) {
-    const fs::path assembly = path(symbol + ".s");
-    write_file(assembly, data_assembly(symbol, file.string()));
-    objects_.push_back(path(symbol + ".o").string());
-    commands_.push_back(assemble_command(options_.compiler, assembly.string(), objects_.back()));
+  void add_weights() {
+    weights_.add("onnxc_model_weights", model_.weights);
+    for (const EmittedWeights& weights : model_.device_weights) weights_.add(weights.symbol, weights.bytes);
+    add_assembly("weights", weights_.assembly());
   }
 
-  void add_data(const std::string& symbol, const WeightBytes& bytes) {
-    OutputFile file(path(symbol + ".bin"));
-    bytes.write(file);
-    file.commit();
-    add_assembly(symbol, path(symbol + ".bin"));
+  void add_assembly(const std::string& name, const std::string& text) {
+    const fs::path assembly = path(name + ".s");
+    write_file(assembly, text);
+    objects_.push_back(path(name + ".o").string());
+    commands_.push_back(assemble_command(options_.compiler, assembly.string(), objects_.back()));
   }
 
   // A compiler that is ccache under clang's name would write outside of the sandbox, and would find nothing again: the
@@ -246,6 +248,7 @@ class Build {
   TemporaryFolder folder_{"build"};
   std::vector<std::vector<std::string>> commands_;
   std::vector<std::string> objects_;
+  WeightsSection weights_;
   std::vector<std::string> linker_;  // its command, if the driver showed one
   std::string said_;                 // by the compilers, in the order of their commands
 };
@@ -271,7 +274,7 @@ std::string device_weights_suffix(size_t index) { return numbered(".device", ind
 
 void write_source(const EmittedModel& model, const fs::path& output) {
   const std::string name = output.filename().string();
-  std::string data = data_assembly("onnxc_model_weights", name + ".weights");
+  std::string data = data_assembly(weights_section, "onnxc_model_weights", name + ".weights");
   std::list<OutputFile> files;
   const auto open = [&](const std::string& suffix) -> OutputFile& {
     return files.emplace_back(output.string() + suffix);
@@ -280,13 +283,13 @@ void write_source(const EmittedModel& model, const fs::path& output) {
   for (size_t i = 0; i < model.device_weights.size(); ++i) {
     const EmittedWeights& weights = model.device_weights[i];
     weights.bytes.write(open(device_weights_suffix(i)));
-    data += data_assembly(weights.symbol, name + device_weights_suffix(i));
+    data += data_assembly(weights_section, weights.symbol, name + device_weights_suffix(i));
   }
   for (size_t i = 0; i < model.devices.size(); ++i) {
     const EmittedDevice& device = model.devices[i];
     const DeviceSuffixes suffixes = device_suffixes(device, i);
     open(suffixes.source).write(device.source);
-    data += data_assembly(device_code_symbol(device.machine, device.entry), name + suffixes.code);
+    data += data_assembly(device_code_section, device_code_symbol(device.machine, device.entry), name + suffixes.code);
   }
   open(".data.s").write(data);
   open("").write(model.source);

@@ -50,6 +50,17 @@ decoder (float[N, 1, D, H, W] x) => (y) <float[5] scales = {1, 64, 1, 1, 1}> {
 }
 """
 
+# Two frames of a chunk go on to the next.
+CHUNK = """
+<ir_version: 10, opset_import: ["" : 20]>
+chunk (float[1, 4, T, H, W] x, float[1, 4, 2, H, W] cache) => (y, next_cache)
+<int64[1] begin = {-2}, int64[1] end = {1000}, int64[1] time = {2}> {
+  seen = Concat <axis = 2> (cache, x)
+  y = AveragePool <kernel_shape = [3, 1, 1]> (seen)
+  next_cache = Slice (seen, begin, end, time)
+}
+"""
+
 
 def write(folder: Path) -> None:
     """All of them. Names that mean the same network on several pages are copies of one model."""
@@ -61,6 +72,7 @@ def write(folder: Path) -> None:
     onnx.save(model, folder / "model.onnx")
     for name in ("net", "good", "first", "later"):
         shutil.copy(folder / "model.onnx", folder / f"{name}.onnx")
+    onnx.save(onnx.parser.parse_model(CHUNK), folder / "chunk.onnx")
     write_tensors(folder, model)
     model.graph.node[2].attribute[0].ints[:] = [3, 3, 3]
     model.graph.node[2].attribute.append(onnx.helper.make_attribute("pads", [1, 1, 1, 0, 0, 0]))

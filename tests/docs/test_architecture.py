@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from tests.onnxc_commands import BINARIES, REPOSITORY
 
@@ -123,19 +125,24 @@ def test_pages_that_comments_name_are_there() -> None:
     assert missing == set()
 
 
-def passes_that_run(*options: str) -> list[str]:
-    words = [str(BINARIES / "onnxc"), str(MODEL), "--dump-ir=nope", "--precision", "bfloat16", *options]
+def passes_that_run(model: Path, *options: str) -> list[str]:
+    words = [str(BINARIES / "onnxc"), str(model), "--dump-ir=nope", "--precision", "bfloat16", *options]
     message = subprocess.run(words, capture_output=True, text=True, check=False).stderr
     return re.findall(r"\w+", message.partition("the passes are ")[2])
 
 
 @pytest.mark.usefixtures("commands")
-def test_passes_of_the_architecture_page() -> None:
+def test_passes_of_the_architecture_page(tmp_path: Path) -> None:
     page = (REPOSITORY / "ARCHITECTURE.md").read_text()
     section = page.partition("## The passes\n")[2].partition("\n## ")[0]
     documented = re.findall(r"^\| `(\w+)` \|", section, re.M)
-    for_cpu, for_gpu = passes_that_run(), passes_that_run("--target", "hip")
+    carried = tmp_path / "carried.onnx"
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "carried", value[:1], value[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), carried)
+    for_cpu, for_gpu = passes_that_run(MODEL), passes_that_run(MODEL, "--target", "hip")
+    with_states = passes_that_run(carried, "--state", "x=y")
     assert len(for_cpu) > 10
-    assert for_cpu == [name for name in documented if name in for_cpu]
-    assert for_gpu == [name for name in documented if name in for_gpu]
-    assert set(documented) == {*for_cpu, *for_gpu}
+    for names in (for_cpu, for_gpu, with_states):
+        assert names == [name for name in documented if name in names]
+    assert set(documented) == {*for_cpu, *for_gpu, *with_states}

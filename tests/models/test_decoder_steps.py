@@ -113,6 +113,28 @@ def test_caches_of_their_final_size(options: Sequence[str], tmp_path: Path) -> N
     np.testing.assert_allclose(found, at_once(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("options", LEVELS)
+def test_caches_of_their_final_size_that_the_model_holds(options: Sequence[str], tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(OF_FINAL_SIZE)
+    model.graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in CONSTANTS.items())
+    onnx.save(model, tmp_path / "model.onnx")
+    states = ("--state", "old_keys=new_keys", "--state", "old_values=new_values")
+    onnxc_commands.compile_model(tmp_path / "model.onnx", tmp_path / "model.so", *options, *states)
+    with (
+        on_the_simulator(),
+        InferenceSession(tmp_path / "model.so", device="hip" if "hip" in options else "cpu") as session,
+    ):
+        assert [each.name for each in session.get_inputs()] == ["x", "places"]
+        for name in session.states:
+            session.set_state(name, np.full((1, HEADS, MOST, SIZE), 1e3, np.float32))  # numbers that must not count
+        for round_ in range(2):  # the next text overwrites the caches of the one before
+            found = [session.run(None, {"x": X[:, i : i + 1], "places": np.full((1, 1), i)})[0] for i in range(TOKENS)]
+            np.testing.assert_allclose(np.concatenate(found, axis=2), at_once(), rtol=1e-4, atol=1e-5)
+            assert np.array_equal(session.get_state("old_keys")[:, :, TOKENS:], np.full((1, HEADS, 5, SIZE), 1e3)), (
+                round_
+            )
+
+
 CONVOLUTION = """<ir_version: 13, opset_import: ["" : 27]>
   model (float[2, 4, T] x, float[2, 4, 3] state) => (y, left) {
     double = Add(x, x)

@@ -35,7 +35,12 @@ def test_an_object_may_be_missing_while_its_compile_runs(tmp_path: Path) -> None
     compiler.chmod(0o755)
     command = [str(BINARIES / "onnxc"), str(model), "-o", str(library), "-j", "2"]
     done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "ONNXC_CXX": str(compiler)}, timeout=120, check=False
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "ONNXC_CXX": str(compiler)},
+        timeout=120,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert library.stat().st_size > 0

@@ -161,8 +161,18 @@ void Block::run(uint32_t index, uint32_t threads, Body body) {
 }  // namespace
 
 void run_blocks(uint32_t blocks, uint32_t threads, Body body) {
-  for (uint32_t index = 0; index < blocks; ++index) block().run(index, threads, body);
+  const char* chosen = std::getenv("ONNXC_HOST_BLOCKS");
+  if (chosen == nullptr)
+    for (uint32_t index = 0; index < blocks; ++index) run_block(index, threads, body);
+  while (chosen != nullptr && *chosen != '\0') {
+    char* end = nullptr;
+    const auto index = std::strtoul(chosen, &end, 10);
+    if (end == chosen || index >= blocks) fail("ONNXC_HOST_BLOCKS has '%s' for a launch of %u blocks", chosen, blocks);
+    run_block(static_cast<uint32_t>(index), threads, body);
+    chosen = *end == ',' ? end + 1 : end;
+  }
 }
+void run_block(uint32_t index, uint32_t threads, Body body) { block().run(index, threads, body); }
 
 uint32_t block_index() { return block().index(); }
 uint32_t thread_index() { return block().running().index; }

@@ -7,6 +7,7 @@
 // The process ends with a message if a kernel does what a GPU leaves undefined: a thread ends while others wait for it,
 // or lanes of a warp meet in different words. ONNXC_HOST_ORDER (forward, backward, or a number that seeds a shuffle)
 // chooses which fibre runs first after each meeting, since a kernel that misses a barrier may be right in one order.
+// ONNXC_HOST_BLOCKS (numbers between commas) chooses blocks of a launch that is too large to run whole.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,8 @@ struct Body {
 };
 // Runs `body` once for each thread of each block.
 void run_blocks(uint32_t blocks, uint32_t threads, Body body);
+// The same for one block of a launch, by its number.
+void run_block(uint32_t index, uint32_t threads, Body body);
 
 // Numbers and copies belong to the running thread.
 uint32_t block_index();

@@ -25,11 +25,14 @@ std::string find_onnxc() {
   return std::filesystem::exists(beside) ? beside.string() : "onnxc";
 }
 
-void compile_reference(const std::filesystem::path& model, const std::filesystem::path& output) {
+void compile_reference(const std::filesystem::path& model, const std::vector<std::string>& given,
+                       const std::filesystem::path& output) {
   ProcessOptions options;
   options.install_hint = "put the folder of onnxc into PATH";
-  ProcessResult result = run_process(
-      {find_onnxc(), std::filesystem::absolute(model).string(), "-O0", "-q", "-o", output.string()}, options);
+  std::vector<std::string> words{find_onnxc(),   std::filesystem::absolute(model).string(), "-O0", "-q", "-o",
+                                 output.string()};
+  words.insert(words.end(), given.begin(), given.end());
+  ProcessResult result = run_process(words, options);
   user_check(result.succeeded(), "onnxc -O0 cannot compile {} ({}):\n{}", quote(model.string()), result.describe(),
              printable_message(result.errors));
 }
@@ -94,12 +97,12 @@ void run_python(const std::filesystem::path& model, const std::filesystem::path&
 
 }  // namespace
 
-Reference compute_without_optimization(const std::filesystem::path& model, const std::vector<Tensor>& inputs,
-                                       int threads) {
+Reference compute_without_optimization(const std::filesystem::path& model, const std::vector<std::string>& options,
+                                       const std::vector<Tensor>& inputs, int threads) {
   TemporaryFolder folder("verify");
   const std::filesystem::path file = folder.path() / "reference.so";
   spdlog::info("compiling {} at -O0", quote(model.string()));
-  compile_reference(model, file);
+  compile_reference(model, options, file);
   ModelLibrary library(file);
   Session session(library, threads, Device{});
   Reference reference{"-O0", collect(session, inputs)};

@@ -16,9 +16,9 @@ struct Reference {
 };
 
 // Compiles the model with `onnxc -O0` (the onnxc beside this program, else that in PATH): default schedules, nothing
-// fused, every tensor of the model.
-Reference compute_without_optimization(const std::filesystem::path& model, const std::vector<Tensor>& inputs,
-                                       int threads);
+// fused, every tensor of the model. `options`: further ones of the command, such as those that take inputs away.
+Reference compute_without_optimization(const std::filesystem::path& model, const std::vector<std::string>& options,
+                                       const std::vector<Tensor>& inputs, int threads);
 
 // Runs onnxruntime, through `python3 -m onnxc.reference` (of the Python environment that this program is installed in,
 // else that in PATH): gives the tensors that the session's steps give. UserError that names the Python and its packages

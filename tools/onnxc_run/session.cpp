@@ -120,6 +120,10 @@ void check_whole(const std::filesystem::path& path) {
 
 }  // namespace
 
+int32_t state_count(const onnxc_api& api) {
+  return api.table_size > offsetof(onnxc_api, reset_states) ? api.state_count : 0;
+}
+
 namespace {
 
 // Models of before are of one graph.
@@ -219,6 +223,10 @@ void Session::check(onnxc_status status) const {
   std::string text = fmt::format("{}: {}", quote(library_.path().string()), api().last_error(instance_));
   if (status == ONNXC_INTERNAL_ERROR) internal_error(text);
   throw UserError(text);
+}
+
+void Session::reset_states() {
+  if (state_count(api()) > 0) check(api().reset_states(instance_));
 }
 
 std::vector<std::vector<int64_t>> Session::output_dims(const std::vector<std::vector<int64_t>>& input_dims) {

@@ -40,6 +40,9 @@ class ModelLibrary {
   const onnxc_api* api_ = nullptr;
 };
 
+// None of a model that is older than states.
+int32_t state_count(const onnxc_api& api);
+
 // The element type of a value; UserError when this program cannot hold it.
 DType dtype_of(const onnxc_value_info& info);
 
@@ -71,6 +74,9 @@ class Session {
   std::vector<Tensor> make_outputs(const std::vector<Tensor>& inputs);
   void run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs, const StepHook& hook = {});
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const StepHook& hook = {});
+
+  // Makes the model's states zero, if it has any.
+  void reset_states();
 
   // The tensors that a step materialises, on this session's device.
   std::vector<const onnxc_value_info*> step_outputs(int32_t step) const;

@@ -155,6 +155,16 @@ std::string hash_of(const onnxc_api& api) {
   return information.is_object() ? information.value("model", "") : "";
 }
 
+// The options by which its inputs and outputs have become states.
+std::vector<std::string> state_options(const onnxc_api& api) {
+  std::vector<std::string> words;
+  const Json information = Json::parse(api.information, nullptr, false);
+  if (!information.is_object() || !information.contains("states")) return words;
+  for (const auto& [input, output] : information["states"].items())
+    words.insert(words.end(), {"--state", input + "=" + output.get<std::string>()});
+  return words;
+}
+
 // Another model's tensors differ all over, which says nothing about the compile.
 void check_is_the_model(const Session& session, const RunOptions& options) {
   const std::string compiled = hash_of(session.api());
@@ -176,9 +186,15 @@ void check_is_the_model(const Session& session, const RunOptions& options) {
 
 bool verify(Session& session, const std::vector<Tensor>& inputs, const RunOptions& options) {
   check_is_the_model(session, options);
+  const std::vector<std::string> states = state_options(session.api());
+  if (!states.empty() && options.verify_with == "onnxruntime")
+    user_error(
+        "--verify-with onnxruntime: {} has states, which onnxruntime does not carry; leave it out to compare with -O0",
+        quote(options.model.string()));
+  session.reset_states();
   const Reference reference = options.verify_with == "onnxruntime"
                                   ? compute_by_onnxruntime(*options.verify, inputs, session)
-                                  : compute_without_optimization(*options.verify, inputs, options.threads);
+                                  : compute_without_optimization(*options.verify, states, inputs, options.threads);
   Verification verification(reference, options);
   const std::vector<onnxc_step_info> steps = session.steps();
   session.run(inputs, [&](int32_t step, int32_t when) {

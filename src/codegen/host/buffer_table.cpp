@@ -45,6 +45,12 @@ int64_t position(const std::vector<BufferId>& ids, BufferId id) {
   return found - ids.begin();
 }
 
+int64_t state_position(const Program& program, BufferId id) {
+  const auto found = std::ranges::find(program.states, id, &State::buffer);
+  internal_check(found != program.states.end(), "a state that the program lists");
+  return found - program.states.begin();
+}
+
 std::string describe(const EmitContext& context, BufferId id, const std::map<BufferId, int64_t>& offsets,
                      const std::map<BufferId, Lifetime>& alive) {
   const Program& program = context.program;
@@ -58,6 +64,8 @@ std::string describe(const EmitContext& context, BufferId id, const std::map<Buf
       return fmt::format("{{BufferKind::constant, 0, 0, 0, {}}}", offsets.at(id));
     case BufferKind::temporary:
       return fmt::format("{{BufferKind::temporary, 0, {}, {}, 0, {}}}", alive.at(id).first, alive.at(id).last, level);
+    case BufferKind::state:
+      return fmt::format("{{BufferKind::state, {}, 0, 0, 0}}", state_position(program, id));
   }
   internal_error("a kind of buffer");
 }

@@ -22,6 +22,7 @@ std::vector<BufferId> used_storages(const Program& program) {
   std::set<BufferId> used;
   for (BufferId id : program.inputs) used.insert(program.storage(id));
   for (BufferId id : program.outputs) used.insert(program.storage(id));
+  for (const State& state : program.states) used.insert(state.buffer);
   for (const Step& step : program.steps) {
     for (BufferId id : reads(step)) used.insert(program.storage(id));
     for (BufferId id : writes(step)) used.insert(program.storage(id));

@@ -225,6 +225,20 @@ std::vector<std::string> output_dim_levels(const EmitContext& context) {
   return levels;
 }
 
+void print_state_dims(TextWriter& writer, const EmitContext& context) {
+  auto function = writer.scope("static void state_dims(const int64_t* symbols, int64_t* dims)");
+  Shape all;
+  for (const State& state : context.program.states) {
+    const Shape& shape = context.program.buffer(state.buffer).element_shape();
+    all.insert(all.end(), shape.begin(), shape.end());
+  }
+  std::set<Symbol> used;
+  for (const Expr& dim : all) used.merge(dim.symbols());
+  declare_checked(writer, context, used);
+  for (size_t i = 0; i < all.size(); ++i)
+    writer.line(fmt::format("dims[{}] = {}.value;", i, checked_text(all[i], context.names.symbols)));
+}
+
 namespace {
 
 // Buffers of one size.

@@ -21,6 +21,8 @@ using ScratchOfLevels = std::map<int, std::set<std::string>>;
 void print_sizes(TextWriter& writer, const EmitContext& context, const ScratchOfLevels& scratch);
 
 // Declares the texts of the dims of a tensor as `name`, and returns its onnxc_value_info as an initializer.
+// The dims of all states, one after the other.
+void print_state_dims(TextWriter& writer, const EmitContext& context);
 std::string tensor_description(TextWriter& writer, const Buffer& buffer, const std::string& name);
 
 }  // namespace onnxc

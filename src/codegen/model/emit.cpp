@@ -38,6 +38,11 @@ struct File {
   SourceParts parts = {};
   std::set<std::string> headers = {};
   bool calls_functions = false;
+  std::vector<std::string> states = {};  // the names of those of all entries
+
+  size_t place_of_state(const std::string& name) const {
+    return static_cast<size_t>(std::ranges::find(states, name) - states.begin());
+  }
 };
 
 // The blocks of the cards as objects of model.so: equal ones are one object.
@@ -137,8 +142,23 @@ class EntryEmitter {
     print_tensors("outputs", program_.outputs);
     writer_.array("int32_t", "output_dim_levels", output_dim_levels(context_));
     writer_.array("char* const", "symbol_names", symbol_names());
+    if (!program_.states.empty()) print_states();
     for (const EmittedDevice& device : entry_.devices) writer_.append(device.host + "\n");
     if (!entry_.devices.empty()) print_device_programs();
+  }
+
+  void print_states() {
+    print_state_dims(writer_, context_);
+    writer_.line("");
+    std::vector<std::string> descriptions, places;
+    for (const State& state : program_.states) {
+      Buffer shown = program_.buffer(state.buffer);
+      shown.name = state.name;
+      descriptions.push_back(tensor_description(writer_, shown, fmt::format("states{}_dims", descriptions.size())));
+      places.push_back(std::to_string(file_.place_of_state(state.name)));
+    }
+    writer_.array("TensorDescription", "states", descriptions);
+    writer_.array("int32_t", "state_places", places);
   }
 
   void print_device_programs() {
@@ -171,6 +191,9 @@ class EntryEmitter {
       json["rules"].push_back(
           fmt::format("{} {} {}", printable(guard.left.to_string()),
                       guard.kind == Guard::Kind::equal ? "==" : ">=", printable(guard.right.to_string())));
+    for (const StateNames& names : options_.states)
+      if (std::ranges::count(program_.states, names.input, &State::name) > 0)
+        json["states"][printable(names.input)] = printable(names.output);
     return json.dump();
   }
 
@@ -222,6 +245,10 @@ class EntryEmitter {
     for (const char* name : {"symbol_names", "bind", "output_dims", "cpu_programs"}) field(name, name);
     field("cpu_program_count", std::to_string(options_.has_cpu_code ? 1 + entry_.variants.size() : 0));
     print_strings();
+    if (!program_.states.empty()) {
+      field("state_count", std::to_string(program_.states.size()));
+      for (const char* name : {"states", "state_places", "state_dims"}) field(name, name);
+    }
     if (entry_.devices.empty()) return;
     field("device_programs", "device_programs");
     field("device_program_count", std::to_string(entry_.devices.size()));
@@ -249,6 +276,9 @@ class FileEmitter {
         weights_(weights),
         card_weights_(card_weights) {
     for (size_t i = 0; i < entries.size(); ++i) add_entry(i);
+    for (const ModelEntry& entry : entries)
+      for (const State& state : entry.program.states)
+        if (file_.place_of_state(state.name) == file_.states.size()) file_.states.push_back(state.name);
   }
 
   EmittedSource run() {
@@ -363,6 +393,7 @@ class FileEmitter {
       writer.line(fmt::format(".weights_size = {},", weights_.size()));
       writer.line(".entries = entries,");
       writer.line(fmt::format(".entry_count = {},", entries_.size()));
+      if (!file_.states.empty()) writer.line(fmt::format(".state_count = {},", file_.states.size()));
     }
     file_.parts.append(writer.take(), file_.parts.add_unit(0));
   }

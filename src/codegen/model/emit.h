@@ -13,6 +13,7 @@
 #include "codegen/host/weights.h"
 #include "ir/program/program.h"
 #include "machine/cpu_machine.h"
+#include "passes/states/bind_states.h"
 
 namespace onnxc {
 
@@ -37,6 +38,7 @@ struct EmitOptions {
   std::string options;                   // how onnxc was called, as far as it shapes the result
   std::vector<std::string> build_lines;  // how a person builds model.so, for the head of the source
   bool has_cpu_code = true;              // else only the GPU runs the model
+  std::vector<StateNames> states = {};   // of all entries, for the facts that the model tells of itself
 };
 
 // A C++ file, and the CPU that it is compiled for.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace onnxc {
 namespace {
@@ -57,14 +59,60 @@ bool are_equal(const Program& program, const Element& a, const Element& b) {
   return program.offset(a.buffer, a.indices) == program.offset(b.buffer, b.indices);
 }
 
-// The first load, of those in the scalar, of memory that is stored, but for that of the stored element itself.
+// The element in the coordinates of the storage, if no shape but that is in between.
+std::optional<std::vector<Expr>> in_storage(const Program& program, const Element& element) {
+  std::vector<Expr> indices = element.indices;
+  for (BufferId id = element.buffer;;) {
+    const Buffer& buffer = program.buffer(id);
+    if (buffer.alias) {
+      id = buffer.alias->parent;
+      if (!std::ranges::equal(buffer.shape, program.buffer(id).shape, proven_equal)) return std::nullopt;
+    } else if (buffer.view) {
+      for (size_t i = 0; i < indices.size(); ++i) indices[i] += buffer.view->shift[i];
+      id = buffer.view->parent;
+    } else {
+      return indices;
+    }
+  }
+}
+
+// For each symbol that differs from iteration to iteration another one of the same values; nothing if their values
+// depend on one another.
+std::optional<std::map<Symbol, Expr>> symbols_of_another_iteration(const LoopNest& nest) {
+  std::map<Symbol, Expr> others;
+  for (const Axis& axis : nest.axes) {
+    const std::set<Symbol> of_extent = axis.extent.symbols();
+    if (std::ranges::any_of(of_extent, [](const Symbol& symbol) { return symbol.info().extent != nullptr; }))
+      return std::nullopt;
+    others.emplace(axis.symbol, Expr(Symbol::axis(axis.symbol.name(), axis.extent)));
+  }
+  for (const Let& let : nest.lets) others.emplace(let.symbol, Expr(Symbol::index(let.symbol.name())));
+  return others;
+}
+
+// Whether no iteration of the nest loads an element that any stores: along one axis all are above the others.
+bool never_meet(const Program& program, const LoopNest& nest, const Element& loaded, const Element& stored) {
+  const std::optional<std::vector<Expr>> from = in_storage(program, loaded), to = in_storage(program, stored);
+  const std::optional<std::map<Symbol, Expr>> others = symbols_of_another_iteration(nest);
+  if (!from || !to || !others || from->size() != to->size()) return false;
+  for (size_t i = 0; i < from->size(); ++i) {
+    const Expr load = (*from)[i].substitute(*others), &store = (*to)[i];
+    if (proven_at_least(load, store + 1) || proven_at_least(store, load + 1)) return true;
+  }
+  return false;
+}
+
+// The first load, of those in the scalar, of memory that is stored, but for that of the stored element itself, and of
+// elements that no iteration of the nest, if it is one, stores.
 std::optional<BufferId> find_conflict(const Program& program, const Scalar& scalar, const Element& stored,
-                                      bool may_load_it) {
+                                      bool may_load_it, const LoopNest* nest = nullptr) {
   std::optional<BufferId> found;
   if (!scalar) return found;
   visit(scalar, [&](const ScalarNode& node) {
     if (found || node.op != ScalarOp::load || !may_overlap(program, node.buffer, stored.buffer)) return;
-    if (!may_load_it || !are_equal(program, {node.buffer, node.indices}, stored)) found = node.buffer;
+    const Element loaded{node.buffer, node.indices};
+    if (may_load_it && are_equal(program, loaded, stored)) return;
+    if (nest == nullptr || !never_meet(program, *nest, loaded, stored)) found = node.buffer;
   });
   return found;
 }
@@ -122,7 +170,7 @@ std::optional<std::string> memory_fault(const Program& program, const LoopNest& 
     const Element element{store.buffer, store.indices};
     std::optional<BufferId> conflict;
     auto check = [&](const Scalar& scalar) {
-      if (!conflict) conflict = find_conflict(program, scalar, element, true);
+      if (!conflict) conflict = find_conflict(program, scalar, element, true, &nest);
     };
     for (const Let& let : nest.lets) check(let.value);
     for (const Accumulator& accumulator : nest.accumulators) check(accumulator.element);

@@ -18,8 +18,8 @@ bool is_whole(const Program& program, BufferId id);
 // Why a step may not write its output there, as text; nothing if it may.
 //
 // A kernel writes no memory that it reads: it stores some elements before it has read all. Its epilogue may load the
-// very element that it stores. So may a nest, whose stores follow one another; with an ordered axis it may read any,
-// since it says itself what comes when.
+// very element that it stores. So may a nest, whose stores follow one another, and elements that no iteration stores;
+// with an ordered axis it may read any, since it says itself what comes when.
 std::optional<std::string> memory_fault(const Program& program, const KernelCall& call);
 std::optional<std::string> memory_fault(const Program& program, const LoopNest& nest);
 

@@ -48,6 +48,8 @@ class ProgramParser {
       program_.inputs = parse_ids(cursor);
     else if (cursor.take("outputs"))
       program_.outputs = parse_ids(cursor);
+    else if (cursor.take("state"))
+      parse_state(cursor);
     else if (cursor.take("guard"))
       parse_guard(cursor);
     else if (cursor.take("bind"))
@@ -199,6 +201,12 @@ class ProgramParser {
     do ids.push_back(buffer_at(cursor));
     while (cursor.take(","));
     return ids;
+  }
+
+  // state b3 "cache"
+  void parse_state(TextCursor& cursor) {
+    const BufferId buffer = buffer_at(cursor);
+    program_.states.push_back({cursor.quoted(), buffer});
   }
 
   // guard D >= 3 "node 'pool1' (MaxPool): ..."

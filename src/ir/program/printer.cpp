@@ -23,12 +23,15 @@ std::string_view name(BufferKind kind) {
       return "constant";
     case BufferKind::temporary:
       return "temporary";
+    case BufferKind::state:
+      return "state";
   }
   internal_error("a buffer of no kind");
 }
 
 std::optional<BufferKind> parse_buffer_kind(std::string_view text) {
-  for (BufferKind kind : {BufferKind::input, BufferKind::output, BufferKind::constant, BufferKind::temporary})
+  for (BufferKind kind :
+       {BufferKind::input, BufferKind::output, BufferKind::constant, BufferKind::temporary, BufferKind::state})
     if (name(kind) == text) return kind;
   return std::nullopt;
 }
@@ -148,6 +151,8 @@ std::string to_string(const Program& program) {
   for (size_t i = 0; i < program.buffers.size(); ++i)
     text += print_buffer(static_cast<BufferId>(i), program.buffers[i]);
   text += fmt::format("inputs {}\noutputs {}\n", print_ids(program.inputs), print_ids(program.outputs));
+  for (const State& state : program.states)
+    text += fmt::format("state b{} {}\n", state.buffer, c_string_literal(state.name));
   for (const Guard& guard : program.guards) {
     text += fmt::format("guard {} {} {} {}", guard.left.to_string(),
                         guard.kind == Guard::Kind::equal ? "==" : ">=", guard.right.to_string(),

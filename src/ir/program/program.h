@@ -15,10 +15,11 @@
 
 namespace onnxc {
 
-enum class BufferKind : uint8_t { input, output, constant, temporary };
+// A state is memory of the instance's, which a run finds as the run before it left it.
+enum class BufferKind : uint8_t { input, output, constant, temporary, state };
 
 // A buffer, or a view of part of one: element [i] of the view is element [i + shift] of the parent, in the parent's
-// layout. Inputs and outputs are the caller's memory, row-major.
+// layout. Inputs and outputs are the caller's memory, row-major; so are states, which the caller reads and sets.
 struct Buffer {
   struct View {
     BufferId parent;
@@ -130,10 +131,17 @@ struct Step {
   Expr condition = 1;           // the step runs only if this is not 0
 };
 
+// An input and an output which have become memory of the instance's (passes/states/bind_states.h).
+struct State {
+  std::string name;  // the input's
+  BufferId buffer;
+};
+
 struct Program {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   std::vector<BufferId> inputs, outputs;
+  std::vector<State> states;
   std::vector<Guard> guards;
   std::vector<SizeRule> size_rules;
   bool draws = false;                          // random numbers (ir/random_symbols.h)

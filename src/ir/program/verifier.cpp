@@ -51,15 +51,19 @@ void check_parents(const Program& program, BufferId id) {
   }
 }
 
+bool is_seen_by_caller(BufferKind kind) {
+  return kind == BufferKind::input || kind == BufferKind::output || kind == BufferKind::state;
+}
+
 void check_buffer(const Program& program, BufferId id) {
   const Buffer& buffer = program.buffer(id);
   check(buffer.dtype != DType::undefined, "b{} has no dtype", id);
   check(!(buffer.view && buffer.alias), "b{} is both a view and an alias", id);
   check(!buffer.constant || buffer.kind == BufferKind::constant, "b{} has a value but is not a constant", id);
   check_layout(id, buffer);
-  if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
+  if (is_seen_by_caller(buffer.kind))
     check(buffer.layout.is_row_major(), "b{} is the caller's memory but not row-major", id);
-  if (buffer.kind == BufferKind::input || buffer.kind == BufferKind::output)
+  if (is_seen_by_caller(buffer.kind))
     check(!is_sub_byte(buffer.dtype), "b{} is the caller's memory but its elements are {}", id,
           info(buffer.dtype).name);
   check_parents(program, id);
@@ -306,7 +310,8 @@ class Written {
  public:
   explicit Written(const Program& program) : program_(program) {
     for (size_t i = 0; i < program.buffers.size(); ++i)
-      if (program.buffers[i].kind == BufferKind::input || program.buffers[i].kind == BufferKind::constant)
+      if (const BufferKind kind = program.buffers[i].kind;
+          kind == BufferKind::input || kind == BufferKind::constant || kind == BufferKind::state)
         storages_.insert(static_cast<BufferId>(i));
   }
 
@@ -412,6 +417,9 @@ void verify(const Program& program) {
     written.add_step(step);
     for (BufferId id : reads(step)) check(written.contains(id), "b{} is read before it is written", id);
   }
+  for (const State& state : program.states)
+    check(program.buffer(state.buffer).kind == BufferKind::state, "b{} is kept for the next run and is not a state",
+          state.buffer);
   for (BufferId id : program.outputs) {
     check(program.buffer(id).kind == BufferKind::output, "b{} is given out and is not an output", id);
     check(written.contains(id), "output b{} is never written", id);

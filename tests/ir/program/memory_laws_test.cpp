@@ -98,6 +98,36 @@ TEST_F(NestFaults, AnOrderedNestSaysWhatItReadsWhen) {
   EXPECT_EQ(fault(nest), std::nullopt);
 }
 
+// Rows that no iteration stores, whichever iteration loads them.
+TEST_F(NestFaults, ANestMayReadWhatNoIterationStores) {
+  NestBuilder nest("up");
+  std::vector<Expr> i = nest.parallel({2, 4});
+  nest.store(state, i, state({i[0] + 2, Expr(3) - i[1]}));
+  EXPECT_EQ(fault(nest), std::nullopt);
+  NestBuilder fold("sum");
+  const Expr row = fold.parallel(4), k = fold.reduce(3);
+  fold.store(state, {row, 0}, fold.accumulate(ReduceKind::sum, state({row, k + 1})));
+  EXPECT_EQ(fault(fold), std::nullopt);
+  Operand rows = builder.view(builder.alias(state, {4, 4}), {1, 4}, {3, 0});
+  NestBuilder down("down");
+  std::vector<Expr> j = down.parallel({1, 4});
+  down.store(rows, j, state({j[0] + 2, j[1]}));
+  EXPECT_EQ(fault(down), std::nullopt);
+}
+
+// Another iteration stores what this one loads one row below.
+TEST_F(NestFaults, IterationsAreToldApart) {
+  NestBuilder nest("shift");
+  std::vector<Expr> i = nest.parallel({3, 4});
+  nest.store(state, i, state({i[0] + 1, i[1]}));
+  EXPECT_EQ(fault(nest), "reads b0 in memory of b0, which it writes");
+  NestBuilder chosen("chosen");
+  std::vector<Expr> j = chosen.parallel({1, 4});
+  const Expr row = chosen.let(builder.temporary(DType::int64, {4})({j[1]}));
+  chosen.store(state, {row, j[1]}, state({row + 1, j[1]}));
+  EXPECT_EQ(fault(chosen), "reads b0 in memory of b0, which it writes");
+}
+
 TEST_F(NestFaults, APartMayBeMadeOfAnother) {
   Operand upper = builder.view(state, {2, 4}, {0, 0}), lower = builder.view(state, {2, 4}, {2, 0});
   NestBuilder nest("mirror");

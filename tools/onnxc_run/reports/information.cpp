@@ -63,9 +63,10 @@ Json names_of(const std::vector<const onnxc_api*>& entries) {
 
 void print_json(const ModelLibrary& library, const RunOptions& options) {
   const onnxc_api& api = library.api();
-  Json inputs = Json::array(), outputs = Json::array(), steps = Json::array();
+  Json inputs = Json::array(), outputs = Json::array(), steps = Json::array(), states = Json::array();
   for (int32_t i = 0; i < api.input_count; ++i) inputs.push_back(to_json(*api.input(i)));
   for (int32_t i = 0; i < api.output_count; ++i) outputs.push_back(to_json(*api.output(i)));
+  for (int32_t i = 0; i < state_count(api); ++i) states.push_back(to_json(*api.state(i)));
   for (int32_t i = 0; i < api.step_count; ++i)
     steps.push_back({{"name", api.step_name(i)}, {"nodes", step_nodes(cpu_step(api, i))}});
   const std::optional<MemoryUse> memory = memory_use(library, options);
@@ -75,6 +76,7 @@ void print_json(const ModelLibrary& library, const RunOptions& options) {
                {"entries", has_entries(library) ? names_of(library.entries()) : Json::array()},
                {"inputs", inputs},
                {"outputs", outputs},
+               {"states", states},
                {"target", api.target},
                {"march_here", march_here(api) != nullptr ? Json(march_here(api)) : Json()},
                {"onnxc_version", api.onnxc_version},
@@ -96,6 +98,7 @@ void print_entry(const ModelLibrary& library, const RunOptions& options) {
              counted(api.step_count, "step"));
   for (int32_t i = 0; i < api.input_count; ++i) fmt::print("{}", to_text("input", *api.input(i)));
   for (int32_t i = 0; i < api.output_count; ++i) fmt::print("{}", to_text("output", *api.output(i)));
+  for (int32_t i = 0; i < state_count(api); ++i) fmt::print("{}", to_text("state", *api.state(i)));
   if (const std::optional<MemoryUse> memory = memory_use(library, options))
     fmt::print("  {}\n", memory_text(*memory));
   else if (is_for_gpu_alone(api))

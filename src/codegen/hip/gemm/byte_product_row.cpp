@@ -97,7 +97,9 @@ std::optional<ByteProduct> as_convolution(const HipProblem& problem, const GpuMa
   const NodeReader reader(node);
   if (reader.has_input(input_zero_point) && reader.constant(input_zero_point) == nullptr) return std::nullopt;
   const std::optional<KernelConvolution> convolution = with_static_channels(resolve_conv_integer(reader));
-  if (!convolution || !has_whole_blocks(convolution->shape) || !may_count_positions(*convolution)) return std::nullopt;
+  if (!convolution || !has_whole_blocks(convolution->shape) || !may_count_positions(*convolution) ||
+      !may_step_over_planes(*convolution))
+    return std::nullopt;
   std::optional<std::vector<int8_t>> values = bytes_less_zero_point(reader, weights, weights_zero_point, 0);
   if (!values) return std::nullopt;
   const GemmPlan plan{.shape = convolution->shape, .products = products_of(*node.inputs[input])};

@@ -206,9 +206,9 @@ BufferId pack_computed_weights(
   return packed_id;
 }
 
-void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
-                const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
-                LoweringContext& context) {
+KernelCall gemm_call(const Node& node, PlannedGemm planned, BufferId input,
+                     const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue,
+                     const Layout& output_layout, LoweringContext& context) {
   const GemmOperation& operation = planned.operation;
   const GemmChoice& choice = planned.choice;
   KernelCall call;
@@ -230,6 +230,13 @@ void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
   KernelOperands operands =
       gemm_operands(operation, context.program().buffer(input).layout, output_layout, computed_weights);
   call.spec = std::make_shared<GemmSpec>(std::move(planned), std::move(operands));
+  return call;
+}
+
+void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
+                const std::function<BufferId(const GemmPlan&)>& weights, Epilogue epilogue, const Layout& output_layout,
+                LoweringContext& context) {
+  KernelCall call = gemm_call(node, std::move(planned), input, weights, std::move(epilogue), output_layout, context);
   context.emit_kernel(std::move(call), *node.outputs[0], output_layout, node.origin);
 }
 

@@ -21,7 +21,12 @@ Tensor pack_byte_weights(
     const kernels::GemmPlan& plan, int8_t zero_point,
     const std::function<int8_t(int64_t group, int64_t column, int64_t tap, int64_t channel)>& weight);
 
-// Adds the step. `input` is the first operand; `weights` makes the second one for the plan.
+// The call, but for its output, which has that layout. `input` is the first operand; `weights` makes the second one for
+// the plan.
+KernelCall gemm_call(const Node& node, PlannedGemm planned, BufferId input,
+                     const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
+                     const Layout& output_layout, LoweringContext& context);
+// Adds the step of the call that computes the node.
 void lower_gemm(const Node& node, PlannedGemm planned, BufferId input,
                 const std::function<BufferId(const kernels::GemmPlan&)>& weights, Epilogue epilogue,
                 const Layout& output_layout, LoweringContext& context);

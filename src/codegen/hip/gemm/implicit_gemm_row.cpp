@@ -3,6 +3,7 @@
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
+#include "codegen/hip/gemm/voxel_blocks.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -135,8 +136,18 @@ GemmOperation convolution_operation(const KernelConvolution& convolution, size_t
           .depth = {}};
 }
 
+bool may_step_over_planes(const KernelConvolution& convolution) {
+  if (convolution.spec.axes.size() < 3) return true;
+  constexpr int64_t most = (int64_t{1} << 31) / kernels::block_channels;
+  const auto fits = [&](Expr WindowAxis::* extent) {
+    const auto known = [&](size_t axis) { return (convolution.axes[axis].*extent).constant().value_or(1); };
+    return known(1) * known(2) < most;
+  };
+  return fits(&WindowAxis::input) && fits(&WindowAxis::output);
+}
+
 bool is_for_implicit_gemm(const KernelConvolution& convolution) {
-  if (!may_count_positions(convolution)) return false;
+  if (!may_count_positions(convolution) || !may_step_over_planes(convolution)) return false;
   if (has_whole_blocks(convolution.shape)) return true;
   return !convolution.spec.transposed && convolution.shape.group_output_channels() >= fewest_group_columns;
 }
@@ -158,6 +169,7 @@ void offer_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Offer
                           lower_implicit_gemm(node, planned, reads, gives, context);
                         }});
   }
+  offer_voxel_blocks(problem, gpu, offers);
 }
 
 }  // namespace onnxc

@@ -8,6 +8,8 @@ namespace onnxc {
 
 // Whether the kernels count that many positions.
 bool may_count_positions(const KernelConvolution& convolution);
+// Whether 31 bits count the elements from plane to plane, as far as the compile knows them.
+bool may_step_over_planes(const KernelConvolution& convolution);
 // Whether the channels of each group are whole blocks.
 bool has_whole_blocks(const kernels::ConvShape& shape);
 // The kernel's operation for a convolution of a tensor of so many axes.

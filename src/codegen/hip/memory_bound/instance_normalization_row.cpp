@@ -68,6 +68,7 @@ void offer_instance_normalization(const HipProblem& problem, const GpuMachine& g
   if (spec.channels_per_group().constant().value_or(0) <= 0) return;
   for (const LayoutDemand layout : {LayoutDemand::rows, LayoutDemand::blocks}) {
     const PlannedLines planned = plan_instances(problem, spec, layout == LayoutDemand::blocks, gpu);
+    if (!may_count(planned)) continue;
     offers.push_back({.kernel = planned.title(),
                       .reads = layout,
                       .gives = layout,

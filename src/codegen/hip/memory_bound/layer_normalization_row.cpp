@@ -31,6 +31,7 @@ void offer_layer_normalization(const HipProblem& problem, const GpuMachine& gpu,
   const LayerNormalizationSpec spec = resolve_layer_normalization(reader);
   if (!std::isfinite(spec.epsilon)) return;
   const PlannedLines planned = plan_lines(problem, last_axes_lines(node, spec), gpu);
+  if (!may_count(planned)) return;
   offers.push_back(
       {.kernel = planned.title(),
        .reads = LayoutDemand::rows,

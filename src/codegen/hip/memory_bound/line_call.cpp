@@ -22,8 +22,15 @@ std::optional<LineSizes> usual_sizes(const Lines& lines, const Graph& graph) {
   return sizes;
 }
 
-PlannedLines planned_by(const LinePlan& plan, const LineShape& shape, Lines lines, int64_t common_lines,
+// Whether a block may reach further than 32 bits of bytes count. Offsets of 64 bits cost next to nothing, so that one
+// kernel is right for all sizes that only a run knows.
+bool may_be_wide(const LinePlan& plan, const Lines& lines) {
+  return !plan.is_narrow(lines.columns().bounds().maximum, lines.inner().bounds().maximum);
+}
+
+PlannedLines planned_by(LinePlan plan, const LineShape& shape, Lines lines, int64_t common_lines,
                         const GpuMachine& gpu) {
+  plan.is_wide = may_be_wide(plan, lines);
   return {std::move(lines), plan, shape.element_size, gpu, common_lines};
 }
 
@@ -64,6 +71,13 @@ PlannedLines plan_chunks(const HipProblem& problem, Lines lines, int64_t common_
   const LineShape shape = shape_of(lines, problem);
   lines.group_lanes = 1;
   return planned_by(choose_chunks(shape, gpu), shape, std::move(lines), common_lines, gpu);
+}
+
+bool may_count(const PlannedLines& planned) {
+  LineSizes known{};
+  for (size_t axis = 0; axis < LineSizes::most_axes; ++axis)
+    known.extents[axis] = axis < planned.lines.extents.size() ? planned.lines.extents[axis].constant().value_or(1) : 1;
+  return planned.plan.fits(known);
 }
 
 std::optional<double> cost_of(const PlannedLines& planned, const Graph& graph) {

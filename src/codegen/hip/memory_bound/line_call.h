@@ -22,6 +22,8 @@ LineShape shape_of(const Lines& lines, const HipProblem& problem);
 // With a block for whole lines, or for each chunk of one.
 PlannedLines plan_lines(const HipProblem& problem, Lines lines, const GpuMachine& gpu);
 PlannedLines plan_chunks(const HipProblem& problem, Lines lines, int64_t common_lines, const GpuMachine& gpu);
+// False if sizes that the compile knows are more than the kernels count.
+bool may_count(const PlannedLines& planned);
 // The expected microseconds of its launches, for one image if only a run knows the batch of instances.
 std::optional<double> cost_of(const PlannedLines& planned, const Graph& graph);
 

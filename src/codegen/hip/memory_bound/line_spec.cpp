@@ -35,9 +35,10 @@ const char* name(LineMemory place) {
 }
 
 std::string plan_text(const LinePlan& plan) {
-  return fmt::format("LinePlan{{LineKind::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, LineMemory::{}, LineMemory::{}}}",
+  return fmt::format("LinePlan{{LineKind::{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, LineMemory::{}, LineMemory::{}{}}}",
                      name(plan.kind), plan.outer_axes, plan.line_axes, plan.columns, plan.lanes, plan.threads,
-                     plan.vector, plan.held, plan.group_lanes, plan.is_blocked, name(plan.input), name(plan.output));
+                     plan.vector, plan.held, plan.group_lanes, plan.is_blocked, name(plan.input), name(plan.output),
+                     plan.is_wide ? ", true" : "");
 }
 
 Expr product_of(const Shape& extents, int first, int end) {

@@ -32,6 +32,7 @@ void offer_softmax(const HipProblem& problem, const GpuMachine& gpu, Offers& off
   const SoftmaxSpec spec = resolve_softmax(NodeReader(node));
   if (has_few_long_lines(*node.inputs[0]->shape, spec)) return;
   const PlannedLines planned = plan_lines(problem, softmax_lines(node, spec), gpu);
+  if (!may_count(planned)) return;
   offers.push_back({.kernel = planned.title(),
                     .reads = LayoutDemand::rows,
                     .gives = LayoutDemand::rows,

@@ -71,6 +71,7 @@ struct LinePlan {
   // Blocks of 16 channels: the last of the outer axes counts blocks, the inner axis is the lanes of a block.
   bool is_blocked = false;
   LineMemory input = LineMemory::whole, output = LineMemory::whole;
+  bool is_wide = false;  // a thread's offsets have 64 bits
 
   constexpr bool operator==(const LinePlan&) const = default;
 
@@ -129,12 +130,18 @@ struct LinePlan {
     return {Divisor::of(count), pays ? length : 0};
   }
 
-  // Lines and blocks are counted in 31 bits, and so are the elements from the first to the last of a block's lines.
+  // Lines are counted in 31 bits.
+  static constexpr int64_t most_counted = int64_t{1} << 30;
+  // Whether 32 bits count the bytes from the first to the last of a block's lines, of so many columns each and so many
+  // elements between two of them.
+  constexpr bool is_narrow(int64_t line, int64_t behind) const {
+    return line <= (most_counted / lines_a_block() - 1) / larger(behind, 1);
+  }
   constexpr bool fits(const LineSizes& sizes) const {
-    constexpr int64_t most = int64_t{1} << 30;
+    constexpr int64_t most = most_counted;
     const int64_t lines = line_columns(sizes), behind = inner(sizes), count = tiles(sizes);
-    return outer(sizes) < most && lines < most && behind < most && lines * behind < most / lines_a_block() &&
-           count < most && (count == 0 || chunks(sizes) < most / 16 / count);
+    return outer(sizes) < most && lines < most && behind < most && (is_wide || is_narrow(lines, behind)) &&
+           count <= most_launch_blocks && (count == 0 || chunks(sizes) <= most_launch_blocks / count);
   }
   constexpr bool is_empty(const LineSizes& sizes) const { return product(sizes, 0, LineSizes::most_axes) == 0; }
   // Not possible if the sizes do not fit.

@@ -16,6 +16,9 @@
 //
 // Bound by: memory, one read and one store of each element; small tensors by the latency of loads and reductions.
 // Limits: 2^30 lines, and as many elements a line.
+//
+// A thread's place is an offset from its block's first element: of 32 bits, or of 64 if the plan is wide. Then a load
+// takes two more instructions of the vector unit, which memory leaves idle.
 #pragma once
 
 #include "kernels/hip/memory_bound/line_geometry.h"
@@ -32,12 +35,22 @@ struct alignas(sizeof(T) * count) ElementVector {
   T values[count];
 };
 
+template <bool is_wide>
+struct LineOffset {
+  using Type = uint32_t;
+};
+template <>
+struct LineOffset<true> {
+  using Type = uint64_t;
+};
+
 template <LinePlan plan, class Input>
 class Line {
  public:
   static constexpr auto lanes = static_cast<int>(plan.lanes), threads = static_cast<int>(plan.threads),
                         vector = static_cast<int>(plan.vector), held = static_cast<int>(plan.held);
   static constexpr int count = held * vector;
+  using Offset = typename LineOffset<plan.is_wide>::Type;
   static constexpr auto capacity = static_cast<int32_t>(plan.capacity());
 
   int32_t outer, inner;  // the line
@@ -62,7 +75,8 @@ class Line {
     inner = inner < behind ? inner : behind - 1;
     stride_ = static_cast<uint32_t>(behind);
     block_ = static_cast<int64_t>(first_outer) * columns * behind;
-    in_block_ = static_cast<uint32_t>(outer * columns * behind + inner);
+    in_block_ = static_cast<Offset>(outer) * static_cast<Offset>(columns) * static_cast<Offset>(behind) +
+                static_cast<Offset>(inner);
     outer += first_outer;
     int64_t input = block_;
     if constexpr (plan.input != LineMemory::whole) {
@@ -113,14 +127,14 @@ class Line {
   // The byte offset of an element from the block's first: the thread's own part of its address. Between two uses of a
   // set of offsets it is cheaper to compute them anew than to keep them in registers that the line needs: the compiler
   // must not see that they are the same.
-  __device__ uint32_t offsets_from() const {
-    uint32_t first = in_block_;
+  __device__ Offset offsets_from() const {
+    Offset first = in_block_;
     forget_origin(first);
     return first;
   }
   template <class T>
-  __device__ uint32_t offset(uint32_t first, int32_t at) const {
-    return (first + static_cast<uint32_t>(at) * stride_) * static_cast<uint32_t>(sizeof(T));
+  __device__ Offset offset(Offset first, int32_t at) const {
+    return (first + static_cast<Offset>(static_cast<uint32_t>(at)) * stride_) * static_cast<Offset>(sizeof(T));
   }
   __device__ int64_t first_of_block() const { return block_; }
   // The first of the elements that a thread loads at once.
@@ -131,7 +145,7 @@ class Line {
 
   // An element past the end of the line is read from its end, so that no load needs a branch.
   __device__ void load(int32_t begin, float (&values)[count]) const {
-    const uint32_t first = offsets_from();
+    const Offset first = offsets_from();
 #pragma clang loop unroll(full)
     for (int i = 0; i < held; ++i) load_at(input_ + offset_of_load(first, begin, i), i, values);
   }
@@ -144,9 +158,9 @@ class Line {
     // The common part of the threads' offsets is added to the tensor's place, in scalar registers.
     constexpr auto step = static_cast<int64_t>(threads * vector * lanes * sizeof(Input)),
                    loads = plan.always_fits() ? plan.columns / threads / vector : held;
-    const uint32_t first = offsets_from();
-    const auto own = static_cast<uint32_t>(offset_of_load(first, begin, 0)),
-               last = static_cast<uint32_t>(offset_of_load(first, begin, held - 1));
+    const Offset first = offsets_from();
+    const auto own = static_cast<Offset>(offset_of_load(first, begin, 0)),
+               last = static_cast<Offset>(offset_of_load(first, begin, held - 1));
     float loaded[ahead][count];
     // Past the last tensor, load the last one again, so that loads need no branch.
     const auto fetch = [&](int set, int32_t tensor) {
@@ -169,7 +183,7 @@ class Line {
         fetch(set, tensor + set + ahead);
       }
   }
-  __device__ int64_t offset_of_load(uint32_t first, int32_t begin, int load) const {
+  __device__ int64_t offset_of_load(Offset first, int32_t begin, int load) const {
     const int32_t at = column(begin, load), last = columns - vector;
     return offset_at<plan.input, Input>(first, at < last ? at : last, view_);
   }
@@ -181,7 +195,7 @@ class Line {
 
   // The byte offset of an element from where the line or, in a buffer of its own, the block begins.
   template <LineMemory place, class T>
-  __device__ int64_t offset_at(uint32_t first, int32_t at, const LineView& view) const {
+  __device__ int64_t offset_at(Offset first, int32_t at, const LineView& view) const {
     if constexpr (place == LineMemory::whole) return offset<T>(first, at);
     if constexpr (place == LineMemory::part) return offset<T>(0, at);
     int64_t indices[LineSizes::most_axes] = {};
@@ -285,7 +299,8 @@ class Line {
   const char* input_;  // of the block, or in a part of another buffer of the line
   int lane_, first_;
   int64_t block_;
-  uint32_t in_block_, stride_;
+  Offset in_block_;
+  uint32_t stride_;
   const LineLaunch& launch_;
   const LineView& view_;
 };
@@ -450,7 +465,7 @@ class LineStore {
     for (float& value : values) value = is_channel_ ? value : 0.0f;
 #pragma clang loop unroll(full)
     for (float& value : values) forget_origin(value);
-    const uint32_t first = line_.offsets_from();
+    const typename L::Offset first = line_.offsets_from();
 #pragma clang loop unroll(full)
     for (int i = 0; i < L::held; ++i) {
       ElementVector<Output, L::vector> stored;

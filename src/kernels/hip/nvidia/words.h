@@ -22,6 +22,7 @@ __device__ inline T late_argument(const T& argument, size_t /*offset*/) {
 
 __device__ inline void forget_origin(int32_t& value) { asm volatile("" : "+r"(value)); }
 __device__ inline void forget_origin(uint32_t& value) { asm volatile("" : "+r"(value)); }
+__device__ inline void forget_origin(uint64_t& value) { asm volatile("" : "+l"(value)); }
 __device__ inline void forget_origin(float& value) {
   auto bits = __builtin_bit_cast(uint32_t, value);
   forget_origin(bits);

@@ -13,6 +13,8 @@ using machine::GpuMachine;
 
 // Threads of a block: a wavefront for each SIMD of a compute unit that has MFMA, several if wavefronts are narrower.
 inline constexpr int nest_threads = 256;
+// HIP counts the threads of a launch in 32 bits.
+inline constexpr int64_t most_launch_blocks = UINT32_MAX / nest_threads;
 inline constexpr int64_t cache_line_bytes = 128;  // of L1 and L2
 // Between a kernel and the next that waits for it: published measurements are 2 to 4.
 inline constexpr double launch_microseconds = 3;

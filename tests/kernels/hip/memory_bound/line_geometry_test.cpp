@@ -69,5 +69,34 @@ TEST(LineGeometry, TrafficIsPartsTimesBlocks) {
   EXPECT_DOUBLE_EQ(cycles, 4 * 2048 * 3 * 128 / 64.0);
 }
 
+// 41 frames of 480x832 in 96 channels, normalised over the channels: 1.57e9 elements from the first of a line to its
+// last. Offsets of 32 bits count 4 GiB of floats.
+TEST(LineGeometry, OffsetsOf64BitsCountWhat32BitsDoNot) {
+  constexpr LineSizes video{{1, 96, 41, 480, 832, 1}, 0}, clip{{1, 64, 16, 480, 832, 1}, 0};
+  constexpr LinePlan narrow{
+      .kind = LineKind::softmax, .outer_axes = 1, .line_axes = 1, .lanes = 64, .threads = 4, .held = 24},
+      wide{.kind = LineKind::softmax,
+           .outer_axes = 1,
+           .line_axes = 1,
+           .lanes = 64,
+           .threads = 4,
+           .held = 24,
+           .is_wide = true};
+  EXPECT_EQ(narrow.blocks(video), INT64_MAX);
+  EXPECT_EQ(wide.blocks(video), 41 * 480 * 832 / 64);
+  EXPECT_EQ(narrow.blocks(clip), wide.blocks(clip));
+}
+
+TEST(LineGeometry, ABlockWithSeveralLinesReachesFurther) {
+  constexpr LinePlan several{.kind = LineKind::moments, .outer_axes = 1, .line_axes = 1, .threads = 64},
+      one{.kind = LineKind::moments, .outer_axes = 1, .line_axes = 1, .threads = 256};
+  constexpr int64_t most = int64_t{1} << 28;
+  EXPECT_TRUE(several.is_narrow(most - 1, 1));
+  EXPECT_FALSE(several.is_narrow(most, 1));
+  EXPECT_TRUE(one.is_narrow(4 * most - 1, 1));
+  EXPECT_FALSE(one.is_narrow(INT64_MAX, 1));
+  EXPECT_FALSE(one.is_narrow(1, INT64_MAX));
+}
+
 }  // namespace
 }  // namespace onnxc

@@ -1,4 +1,4 @@
-"""The caches of a decoder: outputs of one run that are inputs of the next."""
+"""The caches of a decoder: outputs of one run that are inputs of the next, or states that the model holds itself."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,19 +7,22 @@ import numpy as np
 
 from onnxc import dtypes
 from onnxc.errors import OnnxcError
-from onnxc.session import ValueInfo
+from onnxc.session import InferenceSession, ValueInfo
 from onnxc.video.declared_dims import fits, size_of, text_of
 
 
 class Caches:
     """Those of one tile. The only place that knows where they lie: in the tensors that the runs make, on the device of
-    the session.
+    the session, or in the session.
 
     pairs: the input of the next run for each output of the last.
+    session: holds states, which begin as zeros with the first run; None if it has none. So no other tile may run until
+        this one is done.
     """
 
-    def __init__(self, pairs: Mapping[str, str]) -> None:
+    def __init__(self, pairs: Mapping[str, str], session: InferenceSession | None = None) -> None:
         self._pairs = pairs
+        self._session = session
         self._values: dict[str, Any] = {}
         self.is_new = True
 
@@ -28,6 +31,8 @@ class Caches:
 
         symbols: the sizes that the latents give to the model's dims.
         """
+        if self.is_new and self._session is not None:
+            self._session.reset_states()
         return {name: self._value(info, symbols) for name, info in infos.items()}
 
     def keep(self, outputs: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onnxc.errors import OnnxcError
+from onnxc.errors import ArgumentError, OnnxcError
 from onnxc.sliding_window import Progress
 from onnxc.video.caches import Caches
 from onnxc.video.declared_dims import text_of
@@ -51,11 +51,16 @@ class VideoRun:
     @property
     def is_smaller_by_tiles(self) -> bool:
         """Whether the other order would hold the caches of many tiles."""
-        return bool(self._network.caches) and self._tiling.count > 1
+        return self._network.is_streaming and self._tiling.count > 1
 
     def chunks(self) -> Iterator[Array]:
         """The frames of each part when they are final, [channels, frames, height, width]."""
-        caches = {place: Caches(self._network.caches) for place in self._tiling.places()}
+        if self._network.has_states and self._tiling.count > 1:
+            raise ArgumentError(
+                "the model holds the caches of one tile (--state), and chunks of frames need those of all: decode or "
+                "write the video, or give no tile"
+            )
+        caches = {place: self._network.new_caches() for place in self._tiling.places()}
         frames = FrameBlend(self._plan)
         for part in range(len(self._plan.parts)):
             values = frames.add(self._whole_frames(part, caches))
@@ -95,7 +100,7 @@ class VideoRun:
     def _blocks_by_tile(self) -> Iterator[Block]:
         blends: list[TileBlend] = []
         for place in self._tiling.places():
-            caches = Caches(self._network.caches)
+            caches = self._network.new_caches()
             first = 0
             for part in range(len(self._plan.parts)):
                 values = self._run(part, place, caches)
@@ -110,7 +115,7 @@ class VideoRun:
         blend: TileBlend | None = None
         for place in self._tiling.places():
             # Without caches nothing lives longer than a run.
-            values = self._run(part, place, caches[place] if self._network.caches else Caches({}))
+            values = self._run(part, place, caches[place] if self._network.is_streaming else Caches({}))
             if self._tiling.count == 1:
                 return values
             if blend is None:

@@ -29,7 +29,7 @@ class Decoder:
     entry: the graph of a model.so with several; the first if None.
     first: the graph for the first chunk, if it is another: the name of an entry of the same file, or a session.
     caches: the outputs of a chunk that are inputs of the next one, as {"input": "output"}. They begin as zeros, but for
-        those that `first` gives.
+        those that `first` gives. A model that was compiled with --state holds its caches itself: leave them out.
     fixed: the inputs that are the same for each run, by name, such as a time step.
     chunk: latent frames of a run; if None one with caches, and all without. A causal decoder without caches, which
         makes 4t-3 frames of t, takes no chunks.

@@ -95,7 +95,12 @@ class Encoder:
     def _check_left_over(self, frames: int) -> None:
         """Refuses frames that make no whole chunk, and so no latents of their own."""
         first, chunk = self._parts.first_chunk, self._parts.chunk or USUAL_CHUNK
-        if self._network.caches and first is not None and first < frames and (left := (frames - first) % chunk) != 0:
+        if (
+            self._network.is_streaming
+            and first is not None
+            and first < frames
+            and (left := (frames - first) % chunk) != 0
+        ):
             raise ArgumentError(
                 f"frames are {frames}, a first chunk of {first} and then chunks of {chunk}: "
                 f"{counted_are(left, 'frame')} left over"

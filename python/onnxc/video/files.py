@@ -104,7 +104,7 @@ class VideoFile:
             raise ArgumentError(
                 f"frames have {channels} channels, and ffmpeg takes 1 (gray), 3 (red, green, blue) or 4 (with alpha)"
             )
-        frames = ["-f", "rawvideo", "-pix_fmt", PIXELS[channels], "-s", f"{width}x{height}", "-r", f"{self._fps:g}"]
+        frames = ["-f", "rawvideo", "-pix_fmt", PIXELS[channels], "-s", f"{width}x{height}", "-r", f"{self._fps:.12g}"]
         return subprocess.Popen(
             [self._program, "-hide_banner", "-loglevel", "error", "-y", *frames, "-i", "pipe:0", *self._output],
             stdin=subprocess.PIPE,

@@ -108,6 +108,20 @@ class Network:
                     f"that it becomes is {after.type} {text_of(after.shape)}"
                 )
 
+    @property
+    def has_states(self) -> bool:
+        """Whether the model holds caches itself, which are those of one tile."""
+        return bool(self.later.session.states)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether a chunk depends on those before it."""
+        return bool(self.caches) or self.has_states
+
+    def new_caches(self) -> Caches:
+        """Those of a tile before its first run."""
+        return Caches(self.caches, self.later.session if self.has_states else None)
+
     def run(self, values: Array, caches: Caches) -> Array:
         return (self.first if caches.is_new else self.later).run(values, caches)
 
@@ -124,10 +138,10 @@ def network_of(
     pairs = arguments.mapping("caches", {} if caches is None else caches, "names of outputs")
     for name, output in pairs.items():
         arguments.text(f"caches[{name!r}]", output, "the name of an output")
-    if first is not None and not pairs:
-        raise ArgumentError("first: a graph for the first chunk needs caches for the later ones, and there are none")
     session = settings.opened("model", model, entry, threads, device)
+    if first is not None and not pairs and not session.states:
+        raise ArgumentError("first: a graph for the first chunk needs caches for the later ones, and there are none")
     if first is not None and not isinstance(first, InferenceSession):
         name = arguments.text("first", first, "the name of an entry, or a session")
-        first = settings.opened("model", model, name, threads, device)
+        first = settings.opened("model", model, name, threads, device, states_of=session if session.states else None)
     return Network(session, first, pairs, arguments.mapping("fixed", {} if fixed is None else fixed, "arrays"))

@@ -20,7 +20,7 @@ class Parts:
     """Length and overlap of windows over time."""
     tile: settings.Pair | None
     overlap: settings.Pair
-    has_caches: bool
+    is_streaming: bool
 
     @staticmethod
     def checked(
@@ -33,7 +33,7 @@ class Parts:
             settings.time_windows(time_tile, time_overlap),
             tiles,
             settings.overlaps(overlap, tiles),
-            bool(network.caches),
+            network.is_streaming,
         )
         parts._check(network)
         return parts
@@ -42,7 +42,7 @@ class Parts:
         """The parts in time of so many frames; `what` they are, for errors."""
         if self.windows is not None:
             return windows_of(frames, *self.windows)
-        if self.has_caches:
+        if self.is_streaming:
             return chunks_of(frames, self.chunk or usual_chunk, self.first_chunk, what)
         if self.chunk is not None:
             return chunks_of(frames, self.chunk, self.first_chunk or min(self.chunk, frames), what)
@@ -52,11 +52,11 @@ class Parts:
         return tiling_of(size, self.tile or size, self.overlap)
 
     def _check(self, network: Network) -> None:
-        if self.first_chunk is not None and self.chunk is None and not self.has_caches:
+        if self.first_chunk is not None and self.chunk is None and not self.is_streaming:
             raise ArgumentError(f"first_chunk is {self.first_chunk}, and there are no chunks: give caches= or chunk=")
-        if self.windows is not None and (self.has_caches or self.chunk is not None):
+        if self.windows is not None and (self.is_streaming or self.chunk is not None):
             raise ArgumentError("time_tile: windows over time are for models without caches and chunks: leave it out")
-        if self.chunk is not None and not self.has_caches:
+        if self.chunk is not None and not self.is_streaming:
             _check_independent(network, self.chunk)
 
 

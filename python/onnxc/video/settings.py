@@ -12,8 +12,15 @@ from onnxc.session import InferenceSession
 Pair = tuple[int, int]
 
 
-def opened(name: str, model: Any, entry: str | None, threads: int | None, device: str) -> InferenceSession:
-    """A session for the entry of a model; `name` is the argument's."""
+def opened(
+    name: str,
+    model: Any,
+    entry: str | None,
+    threads: int | None,
+    device: str,
+    states_of: InferenceSession | None = None,
+) -> InferenceSession:
+    """A session for the entry of a model, which shares the states of another; `name` is the argument's."""
     if isinstance(model, InferenceSession):
         if entry is None or entry == model.entry:
             return model
@@ -24,9 +31,15 @@ def opened(name: str, model: Any, entry: str | None, threads: int | None, device
                 f"{name} is a session without a file, and the entry {entry!r} is another: give the file"
             )
         return InferenceSession(
-            model._source, threads=model._threads, device=model._device, entry=entry, hip_graph=model._hip_graph
+            model._source,
+            threads=model._threads,
+            device=model._device,
+            entry=entry,
+            hip_graph=model._hip_graph,
+            states_of=states_of,
         )
-    return InferenceSession(arguments.path(name, model), threads=threads, device=device, entry=entry)
+    path = arguments.path(name, model)
+    return InferenceSession(path, threads=threads, device=device, entry=entry, states_of=states_of)
 
 
 def sizes(name: str, value: Any, least: int) -> Pair:

@@ -1,7 +1,7 @@
 """Small decoders of video as ONNX files, onnxruntime as what computes them, and diffusers' loops written plainly."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -110,13 +110,13 @@ def save(path: Path, text: str) -> Path:
     return path
 
 
-def compiled(folder: Path, name: str, *texts: str) -> Path:
+def compiled(folder: Path, name: str, *texts: str, options: Sequence[str] = ()) -> Path:
     """A model.so of several graphs, which keep the names that they have in their texts."""
     models = [save(folder / f"{text[len(HEAD) :].split(' ')[0]}.onnx", text) for text in texts]
     shared_object = folder / f"{name}.so"
     if len(models) == 1:
-        return compile_model(models[0], shared_object)
-    execute([str(BINARIES / "onnxc"), *map(str, models), "-o", str(shared_object)])
+        return compile_model(models[0], shared_object, *options)
+    execute([str(BINARIES / "onnxc"), *map(str, models), "-o", str(shared_object), *options])
     return shared_object
 
 

@@ -73,12 +73,12 @@ def test_ffmpeg_is_given_all_frames(
     install(tmp_path, WRITES, monkeypatch)
     values = latents(2, 4, 9, 8)
     decoder = streaming(decoder_file, tile=tile)
-    decoder.write(values, tmp_path / "my video.mp4", fps=12.5, options=["-c:v", "libx264"])
+    decoder.write(values, tmp_path / "my video.mp4", fps=30000 / 1001, options=["-c:v", "libx264"])
     words, frames = (tmp_path / "my video.mp4").read_bytes().split(b"\n\n", 1)
     assert frames == decoder.decode(values, "uint8").tobytes()
     given = words.decode().split("\n")
     assert given[given.index("-i") - 8 : -1] == [
-        *["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "16x18", "-r", "12.5", "-i", "pipe:0", "-c:v", "libx264"]
+        *["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "16x18", "-r", "29.97002997", "-i", "pipe:0", "-c:v", "libx264"]
     ]
     assert given[-1].startswith(f"file:{tmp_path}/.onnxc-")
     assert given[-1].endswith("/my video.mp4")

@@ -221,6 +221,32 @@ def test_a_decoder_of_video_carries_its_caches(tmp_path: Path, device: str, leve
                 expect_equal(session, carried, tolerance=1e-4, latents=values(n, 5, time, h, w, seed=seed))
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"])
+def test_states_of_16_bits_change_no_value(tmp_path: Path, device: str) -> None:
+    """--precision: caches that a decoder rounds anyway are stored so, which is as if the caller had carried float32."""
+    model = export(ROWS["video_streaming"]).model
+    names = [each.name for each in open_session(model).get_outputs()]
+    states = dict(zip(CACHES, names[1:], strict=True))
+    options = ["--precision", "bfloat16"]
+    with (
+        onnxc.compile(model, state=states, options=options, device=device) as session,
+        onnxc.compile(model, options=options, device=device) as carrying,
+    ):
+        types = {each.name: each.type for each in session.get_states()}
+        # The one of the latents, of 5 channels, is read in float32: a layer takes 16 bits of 8 channels and more.
+        assert types == {name: f"tensor({'float' if name == 'cache0' else 'bfloat16'})" for name in CACHES}
+        shapes = [(1, 5, 2, 5, 6), (1, 12, 2, 5, 6), (1, 12, 2, 5, 6), (1, 6, 2, 10, 12)]
+        caches = {name: np.zeros(shape, np.float32) for name, shape in zip(CACHES, shapes, strict=True)}
+        for seed, time in enumerate((2, 1, 3)):
+            latents = values(1, 5, time, 5, 6, seed=seed)
+            expected, *rest = carrying.run(None, {"latents": latents, **caches})
+            caches = dict(zip(CACHES, rest, strict=True))
+            [frames] = session.run(None, {"latents": latents})
+            np.testing.assert_array_equal(frames, expected)
+            for name, cache in caches.items():
+                np.testing.assert_array_equal(session.get_state(name).astype(np.float32), cache)
+
+
 def steps_of(model: Path, *options: str) -> list[str]:
     done = execute([str(BINARIES / "onnxc"), str(model), "--report", "--json", *options])
     return [step["why"] or "" for step in json.loads(done.stdout)["steps"]]

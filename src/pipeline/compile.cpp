@@ -15,6 +15,7 @@
 #include "codegen/model/emit.h"
 #include "frontend/import.h"
 #include "ir/node_pattern.h"
+#include "passes/states/narrow_states.h"
 #include "pipeline/graph_files.h"
 #include "pipeline/output_files.h"
 #include "pipeline/pass_runner.h"
@@ -245,8 +246,19 @@ class Compilation {
     return programs;
   }
 
+  std::vector<Program*> all_programs() {
+    std::vector<Program*> programs;
+    for (Work& work : graphs_) {
+      if (work.programs.cpu) programs.push_back(&*work.programs.cpu);
+      for (CpuVariant& variant : work.programs.variants) programs.push_back(&variant.program);
+      for (GpuVariant& variant : work.programs.gpus) programs.push_back(&variant.program);
+    }
+    return programs;
+  }
+
   void emit() {
     const std::string described = describe(options_, machines_);
+    if (options_.optimization > 0) narrow_states(all_programs());
     check_shared_states(programs());
     device_weights_.resize(graphs_.front().programs.gpus.size());
     for (size_t entry = 0; entry < graphs_.size(); ++entry)

@@ -26,6 +26,10 @@ MODEL = """
 <ir_version: 10, opset_import: ["" : 20]>
 halves (float[N, 2, D, H, W] x) => (y) <float half = {0.5}> { y = Mul(x, half) }
 """
+CARRYING = """
+<ir_version: 10, opset_import: ["" : 20]>
+carrying (float[2] x, float[2] a) => (y, next) { next = Identity(x)  y = Identity(a) }
+"""
 PROBES: dict[str, Any] = {
     "None": None,
     "0": 0,
@@ -77,6 +81,15 @@ def run(**changed: Any) -> object:
 def run_async(**changed: Any) -> None:
     given = {"output_names": None, "input_feed": {"x": X}, "callback": lambda *_: None, "user_data": None, **changed}
     opened().run_async(**given)
+
+
+def state_read(**changed: Any) -> object:
+    return onnxc.InferenceSession(FOLDERS["carrying"]).get_state(**{"name": "a", **changed})
+
+
+def state_written(**changed: Any) -> None:
+    given = {"name": "a", "values": np.ones(2, np.float32), **changed}
+    onnxc.InferenceSession(FOLDERS["carrying"]).set_state(**given)
 
 
 def run_tensors(**changed: Any) -> object:
@@ -153,6 +166,7 @@ ROWS = {
             "sess_options": {"None"},
             "providers": {"None", "list"},
             "provider_options": {"None", "list"},
+            "states_of": {"None"},
             **OF_SESSION,
         },
     ),
@@ -165,6 +179,7 @@ ROWS = {
             "march": {"None"},
             "dims": {"None", "dict"},
             "outputs": {"None"},
+            "state": {"None", "dict"},
             "options": {"list"},
             **OF_SESSION,
         },
@@ -191,6 +206,8 @@ ROWS = {
         run_tensors,
         {"inputs": set(), "outputs": {"None", "dict"}, "wait": {"True"}, "stream": {"None"}},
     ),
+    "get_state": Row(onnxc.InferenceSession.get_state, state_read, {"name": set()}),
+    "set_state": Row(onnxc.InferenceSession.set_state, state_written, {"name": set(), "values": set()}),
     "run_with_iobinding": Row(
         onnxc.InferenceSession.run_with_iobinding, with_binding, {"iobinding": set()}, {"run_options": LIKE_ONNXRUNTIME}
     ),
@@ -300,6 +317,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> None:
     onnx.save(onnx.parser.parse_model(MODEL), folder / "model.onnx")
     FOLDERS["source"] = folder / "model.onnx"
     FOLDERS["model"] = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", "-O0")
+    onnx.save(onnx.parser.parse_model(CARRYING), folder / "carrying.onnx")
+    FOLDERS["carrying"] = onnxc_commands.compile_model(
+        folder / "carrying.onnx", folder / "carrying.so", "-O0", "--state", "a=next"
+    )
 
 
 def parameters(row: Row) -> list[str]:

@@ -58,10 +58,10 @@ def get(session: Session, name: str) -> NDArray[Any]:
 def set(session: Session, name: str, values: ArrayLike) -> None:
     """See InferenceSession.set_state."""
     index, info = _find(session, name)
-    array = arguments.array(f"state {name!r}", values)
+    array = arguments.array("values", values)
     if array.dtype != dtypes.NUMPY_TYPES[info.dtype]:
         expected = dtypes.type_name(info.dtype)
-        raise ArgumentError(f"state {name!r}: expected elements of {expected}, found numpy's {array.dtype}")
+        raise ArgumentError(f"values: expected elements of {expected} for {name!r}, found numpy's {array.dtype}")
     memory = dtypes.packed(np.require(array, array.dtype, ["C", "A"]))
     _call(session, session._api.set_state, index, ctypes.byref(_value(info.dtype, array.shape, memory)))
 
@@ -78,7 +78,7 @@ def _find(session: Session, name: str) -> tuple[int, Any]:
     known = infos(session._api, lambda pointer: pointer.contents)
     names = [info.name.decode() for info in known]
     if name not in names:
-        raise ArgumentError(f"the model has the states {names}; unknown: {name!r}")
+        raise arguments.refused("name", name, f"one of the model's states {names}")
     return names.index(name), known[names.index(name)]
 
 

@@ -128,3 +128,29 @@ def test_bad_sharing(tmp_path: Path) -> None:
         with pytest.raises(onnxc.ArgumentError, match="states_of is 3, expected a session of the same file"):
             onnxc.InferenceSession(file, states_of=3)  # type: ignore[arg-type]
         assert session.states == ["mean"]
+
+
+def test_a_refused_run_changes_no_state(tmp_path: Path) -> None:
+    """One state would be other dims' zeros; the other was set, and refuses the run."""
+    nodes = [
+        helper.make_node("Add", ["x", "a"], ["next_a"]),
+        helper.make_node("Add", ["z", "b"], ["next_b"]),
+        helper.make_node("Mul", ["next_b", "half"], ["y"]),
+    ]
+    model = save(
+        tmp_path / "two.onnx", nodes, {"x": ["n"], "z": ["m"], "a": ["n"], "b": ["m"]}, ["next_a", "next_b", "y"]
+    )
+    with onnxc.compile(model, state={"a": "next_a", "b": "next_b"}) as session:
+        kept = values(5)
+        session.set_state("a", kept)
+        session.set_state("b", values(2))
+        refused = "state 'b' was set with the dims 2, and with these inputs it has 4"
+        for a_dim in (5, 6):
+            with pytest.raises(onnxc.RunError, match="state 'a' was set" if a_dim == 6 else refused):
+                session.run(None, {"x": values(a_dim), "z": values(4)})
+            np.testing.assert_array_equal(session.get_state("a"), kept)
+        session.run(None, {"x": values(5), "z": values(2)})
+        session.set_state("b", values(3))
+        with pytest.raises(onnxc.RunError, match="'b' was set with the dims 3, and with these inputs it has 4"):
+            session.run(None, {"x": values(6), "z": values(4)})
+        np.testing.assert_array_equal(session.get_state("a"), kept + values(5))

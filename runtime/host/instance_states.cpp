@@ -51,15 +51,25 @@ onnxc_status Instance::make_states(const onnxc_options& options, ErrorText& erro
   return ONNXC_OUT_OF_MEMORY;
 }
 
-// The memory of the states for a run with these dims of the inputs.
+// The memory of the states for a run with these dims of the inputs. A run that is refused changes none of them.
 onnxc_status Instance::take_states() {
   if (model.state_count == 0) return ONNXC_OK;
   model.state_dims(symbols_.data(), state_dims_.data());
-  const int64_t* dims = state_dims_.data();
-  for (int32_t i = 0; i < model.state_count; dims += model.states[i++].rank) {
-    const onnxc_status status = states_->take(model.state_places[i], model.states[i], dims, state_data_[i], error_);
-    if (status != ONNXC_OK) return status;
-  }
+  const auto for_each_state = [&](auto&& visit) {
+    const int64_t* dims = state_dims_.data();
+    onnxc_status status = ONNXC_OK;
+    for (int32_t i = 0; status == ONNXC_OK && i < model.state_count; dims += model.states[i++].rank)
+      status = visit(i, dims);
+    return status;
+  };
+  onnxc_status status = for_each_state([&](int32_t state, const int64_t* dims) {
+    return states_->check(model.state_places[state], model.states[state], dims, error_);
+  });
+  if (status != ONNXC_OK) return status;
+  status = for_each_state([&](int32_t state, const int64_t* dims) {
+    return states_->take(model.state_places[state], model.states[state], dims, state_data_[state], error_);
+  });
+  if (status != ONNXC_OK) return status;
   for (int32_t i = 0; device_ == nullptr && i < program_.buffer_count; ++i)
     if (program_.buffers[i].kind == BufferKind::state) buffers_[i] = state_data_[program_.buffers[i].index];
   return ONNXC_OK;

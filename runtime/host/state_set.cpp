@@ -61,7 +61,7 @@ onnxc_status StateSet::set_up(ErrorText& error) {
 onnxc_status StateSet::make_room(Held& held, int64_t bytes, ErrorText& error) {
   if (bytes == held.bytes) return ONNXC_OK;
   held.bytes = 0;
-  held.is_known = false;
+  held.is_known = held.is_given = false;
   const onnxc_status status = memory_.allocate(bytes, held.data, error);
   if (status == ONNXC_OK) held.bytes = bytes;
   return status;
@@ -72,28 +72,37 @@ void StateSet::keep_dims(Held& held, const int64_t* dims) {
   held.is_known = true;
 }
 
+bool StateSet::has_these_dims(const Held& held, const int64_t* dims) const {
+  return held.is_known && std::equal(dims, dims + held.rank, dims_.data() + held.first_dim);
+}
+
+onnxc_status StateSet::check(int32_t place, const TensorDescription& info, const int64_t* dims,
+                             ErrorText& error) const {
+  const Held& held = held_[place];
+  if (has_these_dims(held, dims)) return ONNXC_OK;
+  if (held.is_given) {
+    error.append("state ");
+    error.append_name(info.name);
+    error.append(" was set with the dims ");
+    error.append_dims(dims_.data() + held.first_dim, held.rank);
+    error.append(", and with these inputs it has ");
+    error.append_dims(dims, held.rank);
+    error.append(": set it with those, or reset the states");
+    return ONNXC_WRONG_DIMS;
+  }
+  const int64_t bytes = tensor_bytes(info.dtype, info.rank, dims);
+  if (bytes >= 0 && bytes <= INT64_MAX - memory_alignment) return ONNXC_OK;
+  error.append("with these dims of the inputs, the size of state ");
+  error.append_name(info.name);
+  error.append(" does not fit in 63 bits");
+  return ONNXC_WRONG_DIMS;
+}
+
 onnxc_status StateSet::take(int32_t place, const TensorDescription& info, const int64_t* dims, void*& data,
                             ErrorText& error) {
   Held& held = held_[place];
-  const int64_t* const kept = dims_.data() + held.first_dim;
-  if (!held.is_known || !std::equal(dims, dims + held.rank, kept)) {
-    if (held.is_given) {
-      error.append("state ");
-      error.append_name(info.name);
-      error.append(" was set with the dims ");
-      error.append_dims(kept, held.rank);
-      error.append(", and with these inputs it has ");
-      error.append_dims(dims, held.rank);
-      error.append(": set it with those, or reset the states");
-      return ONNXC_WRONG_DIMS;
-    }
+  if (!has_these_dims(held, dims)) {
     const int64_t bytes = tensor_bytes(info.dtype, info.rank, dims);
-    if (bytes < 0 || bytes > INT64_MAX - memory_alignment) {
-      error.append("with these dims of the inputs, the size of state ");
-      error.append_name(info.name);
-      error.append(" does not fit in 63 bits");
-      return ONNXC_WRONG_DIMS;
-    }
     onnxc_status status = make_room(held, bytes, error);
     if (status == ONNXC_OK) status = memory_.clear(held.data, bytes, error);
     if (status != ONNXC_OK) return status;

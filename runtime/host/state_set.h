@@ -41,7 +41,9 @@ class StateSet {
   // Whether a state has dims yet, and these.
   bool has_dims(int32_t place) const { return held_[place].is_known; }
   const int64_t* dims(int32_t place) const { return dims_.data() + held_[place].first_dim; }
-  // Gives a state these dims for a run. If they are new, it is zero; refused if the caller has set it to others.
+  // Refuses a run that would give a state these dims, if the caller has set it to others, or if they are too many.
+  onnxc_status check(int32_t place, const TensorDescription& info, const int64_t* dims, ErrorText& error) const;
+  // Gives a state these dims, which were checked, for a run. If they are new, it is zero.
   onnxc_status take(int32_t place, const TensorDescription& info, const int64_t* dims, void*& data, ErrorText& error);
   onnxc_status set(int32_t place, const onnxc_value& value, int64_t bytes, ErrorText& error);
   onnxc_status get(int32_t place, void* data, ErrorText& error);
@@ -59,6 +61,7 @@ class StateSet {
   StateSet() = default;
   ~StateSet();
   onnxc_status set_up(ErrorText& error);
+  bool has_these_dims(const Held& held, const int64_t* dims) const;
   onnxc_status make_room(Held& held, int64_t bytes, ErrorText& error);
   void keep_dims(Held& held, const int64_t* dims);
 

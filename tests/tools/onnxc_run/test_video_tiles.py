@@ -173,3 +173,17 @@ def test_windows_over_time_are_for_causal_models(tmp_path: Path) -> None:
         "--window: 4 latent frames gave 8 frames, and windows over time are for causal decoders, which make r*(t-1) + "
         "1 of t; take 0 for all frames at once"
     ) in done.stderr
+
+
+@pytest.mark.parametrize("window", ["0x0x0", "0x6x6"])
+def test_a_model_with_states_is_refused(tmp_path: Path, window: str) -> None:
+    file = networks.compiled(tmp_path, "later", networks.LATER, options=["--state", "cache=next"])
+    np.save(tmp_path / "latents.npy", latents(2, 3, 9, 8))
+    words: list[str | Path] = [file, "--volume", tmp_path / "latents.npy", "--preset", "diffusers", "--window", window]
+    done = execute(*words, "--output", tmp_path / "frames.npy")
+    assert done.returncode == 1
+    assert (
+        f"'{file}' has states, which --preset diffusers does not keep for each tile; decode with onnxc.video.Decoder "
+        "of Python"
+    ) in done.stderr
+    assert not (tmp_path / "frames.npy").exists()

@@ -46,6 +46,10 @@ TiledVideo::TiledVideo(const RunOptions& options, Session& session, const Scan& 
         fmt::format("--window: {} given, and --preset diffusers takes three: latent frames, rows and "
                     "columns, such as 0x32x32 for all frames at once",
                     counted_are(window.size(), "size")));
+  user_check(state_count(session.api()) == 0,
+             "{} has states, which --preset diffusers does not keep for each tile; decode with onnxc.video.Decoder of "
+             "Python",
+             quote(options.model.string()));
   const std::string name = quote(session.api().input(0)->name);
   user_check(latents.dims.size() == 3,
              "--preset diffusers needs a model of [1, channels, frames, height, width], and "

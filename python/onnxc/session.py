@@ -133,6 +133,7 @@ class InferenceSession(LikeOnnxruntime):
         if status != abi.OK:
             raise RunError(error.value.decode(errors="replace"), status)
         self._instance = instance
+        self._states_use: states.Use = states.Use() if states_of is None else states_of._states_use
         self.device_index = index if kind == DEVICES["gpu"] else None
         self.place = (_dlpack_device(self._api, instance), index) if kind == DEVICES["gpu"] else (dlpack.CPU, 0)
         self.close = weakref.finalize(self, _close, self._api, instance, self._library._handle)

@@ -1,6 +1,7 @@
 """The states of a session, through the C ABI."""
 
 import ctypes
+import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
@@ -22,6 +23,17 @@ class Session(Protocol):
     _library: ctypes.CDLL
 
     def _check_open(self) -> None: ...
+
+
+class Use:
+    """Who uses the states of all sessions that share them: `user` made them zero, and goes on from its own runs.
+
+    lock: held from a look at the user to the end of the run.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.user: object = None
 
 
 def infos(api: Any, info_of: Callable[[Any], Info]) -> list[Info]:

@@ -23,6 +23,7 @@ class Caches:
     def __init__(self, pairs: Mapping[str, str], session: InferenceSession | None = None) -> None:
         self._pairs = pairs
         self._session = session
+        self._user = object()
         self._values: dict[str, Any] = {}
         self.is_new = True
 
@@ -31,9 +32,20 @@ class Caches:
 
         symbols: the sizes that the latents give to the model's dims.
         """
-        if self.is_new and self._session is not None:
-            self._session.reset_states()
+        if self._session is not None:
+            self._check_states(self._session)
         return {name: self._value(info, symbols) for name, info in infos.items()}
+
+    def _check_states(self, session: InferenceSession) -> None:
+        use = session._states_use
+        if self.is_new:
+            session.reset_states()
+            use.user = self._user
+        elif use.user is not self._user:
+            raise OnnxcError(
+                "another video has begun, and the model holds the caches of one (--state): end this one before, or "
+                "give each a session of its own"
+            )
 
     def keep(self, outputs: Mapping[str, Any]) -> None:
         """Takes those outputs of a run that are caches."""

@@ -97,6 +97,7 @@ class Network:
         self.later = Graph(session, caches, fixed)
         self.first = self.later if first is None else Graph(first, caches, fixed)
         self._check_caches()
+        self._check_states()
 
     def _check_caches(self) -> None:
         outputs = {info.name: info for info in self.later.session.get_outputs()}
@@ -107,6 +108,14 @@ class Network:
                     f"caches: the output {output!r} is {before.type} {text_of(before.shape)}, and the input {name!r} "
                     f"that it becomes is {after.type} {text_of(after.shape)}"
                 )
+
+    def _check_states(self) -> None:
+        first, later = self.first.session, self.later.session
+        if first.states and first._states_use is not later._states_use:
+            raise ArgumentError(
+                f"first: the session of {first.entry!r} has states of its own, and that of {later.entry!r} would find "
+                "nothing in its: open one with states_of= the other, or give the name of the entry"
+            )
 
     @property
     def has_states(self) -> bool:
@@ -123,7 +132,11 @@ class Network:
         return Caches(self.caches, self.later.session if self.has_states else None)
 
     def run(self, values: Array, caches: Caches) -> Array:
-        return (self.first if caches.is_new else self.later).run(values, caches)
+        graph = self.first if caches.is_new else self.later
+        if not self.has_states:
+            return graph.run(values, caches)
+        with self.later.session._states_use.lock:  # else another thread's run could be the first after the zeros
+            return graph.run(values, caches)
 
 
 def _check_names(argument: str, names: Any, kind: str, known: list[str]) -> None:

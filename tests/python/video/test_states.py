@@ -1,5 +1,7 @@
 """onnxc.video of models that hold their caches themselves, as states."""
 
+import contextlib
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,48 @@ def test_sessions_share_states(file: Path) -> None:
     first = onnxc.InferenceSession(file, entry="first", states_of=later)
     for given in ("first", first):
         np.testing.assert_array_equal(onnxc.video.Decoder(later, first=given).decode(values), expected)
+
+
+def test_states_of_a_session_by_itself_are_refused(file: Path) -> None:
+    later, first = (onnxc.InferenceSession(file, entry=entry) for entry in ("later", "first"))
+    with pytest.raises(
+        onnxc.ArgumentError, match=r"^first: the session of 'first' has states of its own, and that of "
+    ):
+        onnxc.video.Decoder(later, first=first)
+
+
+def test_a_video_that_another_interrupted_is_refused(file: Path) -> None:
+    one, other = latents(2, 4, 5, 6), 1 - latents(2, 4, 5, 6)
+    session = onnxc.InferenceSession(file, entry="later")
+    decoders = [onnxc.video.Decoder(session), onnxc.video.Decoder(session, first="first")]
+    for decoder in decoders:
+        expected = decoder.decode(other)
+        interrupted = decoders[0].chunks(one)
+        next(interrupted)
+        np.testing.assert_array_equal(decoder.decode(other), expected)
+        with pytest.raises(onnxc.OnnxcError, match=r"^another video has begun, and the model holds the caches of one "):
+            next(interrupted)
+        np.testing.assert_array_equal(decoder.decode(other), expected)
+
+
+def test_threads_get_right_frames_or_an_error(file: Path) -> None:
+    decoder = onnxc.video.Decoder(file, entry="later", tile=3)
+    videos = [latents(2, 3, 9, 9), 1 - latents(2, 3, 9, 9)]
+    expected = [decoder.decode(video) for video in videos]
+    done: list[int] = []
+
+    def decode(index: int) -> None:
+        for _ in range(10):
+            with contextlib.suppress(onnxc.OnnxcError):
+                np.testing.assert_array_equal(decoder.decode(videos[index]), expected[index])
+        done.append(index)
+
+    threads = [threading.Thread(target=decode, args=[index]) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(done) == [0, 1]
 
 
 def test_on_a_gpu(decoder_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,8 +132,12 @@ std::shared_ptr<const LoadedModel> GraphCompiler::compile_model(const CompilerCo
     provider::compile(command, model, file);
     if (kept) make_room(*kept);
   }
-  loaded = std::make_shared<LoadedModel>(file);
-  return loaded;
+  const auto made = std::make_shared<LoadedModel>(file);
+  if (made->api().state_count > 0)
+    throw UsageError(
+        "the provider's option 'options': --state takes inputs and outputs away, which onnxruntime gives and expects; "
+        "leave it out, or run a model.so without onnxruntime");
+  return loaded = made;
 }
 
 }  // namespace onnxc::provider

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import onnxc
-from tests.provider.models import PROVIDER, compare, open_with_onnxc, random_array, residual_network
+from tests.provider.models import PROVIDER, compare, make, open_with_onnxc, random_array, residual_network
 
 HAS = "it has options, load_native_code"
 FAULTY_OPTIONS = {
@@ -41,6 +42,19 @@ def test_an_option_without_a_meaning_is_an_error(options: dict[str, str], messag
     with pytest.raises(Exception, match="FAIL") as caught:  # onnxruntime's have no public class
         open_with_onnxc(residual_network(), options=options)
     assert message in str(caught.value)
+
+
+def test_states_are_refused() -> None:
+    """onnxruntime gives each input and expects each output; --state takes some away."""
+    nodes = [helper.make_node("Add", ["x", "sum"], ["next"]), helper.make_node("Neg", ["next"], ["y"])]
+    dims = (TensorProto.FLOAT, [2, 3])
+    model = make(nodes, {"x": dims, "sum": dims}, {"next": dims, "y": dims}, {})
+    with pytest.raises(Exception, match="FAIL") as caught:
+        open_with_onnxc(model, options={"options": "--state sum=next"})
+    assert (
+        "the provider's option 'options': --state takes inputs and outputs away, which onnxruntime gives and expects; "
+        "leave it out, or run a model.so without onnxruntime"
+    ) in str(caught.value)
 
 
 FAULTY_VARIABLES = {

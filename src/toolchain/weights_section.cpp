@@ -37,12 +37,13 @@ class ElfFile {
     return *found;
   }
 
-  // The one of that type that ends with the section.
-  Elf64_Phdr& segment_that_ends_with(const Elf64_Shdr& section, uint32_t type) {
+  // The one of that type that the section is in.
+  Elf64_Phdr& segment_with(const Elf64_Shdr& section, uint32_t type) {
     const auto found = std::ranges::find_if(segments(), [&](const Elf64_Phdr& each) {
-      return each.p_type == type && each.p_vaddr + each.p_memsz == section.sh_addr + section.sh_size;
+      return each.p_type == type && each.p_vaddr <= section.sh_addr &&
+             section.sh_addr + section.sh_size <= each.p_vaddr + each.p_memsz;
     });
-    internal_check(found != segments().end(), "a linker that puts a large section last in its segment");
+    internal_check(found != segments().end(), "a segment of each section that was linked");
     return *found;
   }
 
@@ -57,19 +58,21 @@ class ElfFile {
 };
 
 // A segment of its own, which is only read. Segments that are loaded must stand in the order of their addresses: a note
-// comes after all of them.
+// comes after all of them. It may hold others' notes too, such as a build id, which are found by their sections then.
 void add_segment(ElfFile& file, const Elf64_Shdr& weights) {
-  Elf64_Phdr& memory = file.segment_that_ends_with(weights, PT_LOAD);
+  Elf64_Phdr& memory = file.segment_with(weights, PT_LOAD);
+  internal_check(memory.p_vaddr + memory.p_memsz == weights.sh_addr + weights.sh_size,
+                 "a linker that puts a large section last in its segment");
   memory.p_memsz = weights.sh_addr - memory.p_vaddr;
   internal_check(memory.p_filesz <= memory.p_memsz, "a section without contents after those with contents");
-  file.segment_that_ends_with(file.section(note_name), PT_NOTE) = {.p_type = PT_LOAD,
-                                                                   .p_flags = PF_R,
-                                                                   .p_offset = weights.sh_offset,
-                                                                   .p_vaddr = weights.sh_addr,
-                                                                   .p_paddr = weights.sh_addr,
-                                                                   .p_filesz = weights.sh_size,
-                                                                   .p_memsz = weights.sh_size,
-                                                                   .p_align = page};
+  file.segment_with(file.section(note_name), PT_NOTE) = {.p_type = PT_LOAD,
+                                                         .p_flags = PF_R,
+                                                         .p_offset = weights.sh_offset,
+                                                         .p_vaddr = weights.sh_addr,
+                                                         .p_paddr = weights.sh_addr,
+                                                         .p_filesz = weights.sh_size,
+                                                         .p_memsz = weights.sh_size,
+                                                         .p_align = page};
 }
 
 }  // namespace

@@ -60,6 +60,20 @@ def test_a_stripped_library_computes_the_same(strip: str, tmp_path: Path) -> Non
     np.testing.assert_array_equal(expected, found)
 
 
+def test_a_compiler_that_adds_a_note_of_its_own(tmp_path: Path) -> None:
+    """Such as one that a distribution has wrapped. The linker puts its build id into the segment of our note."""
+    compiler = tmp_path / "clang++-19"
+    compiler.write_text('#!/bin/sh\nexec /usr/bin/clang++-19 "$@" -Wl,--build-id=sha1\n')
+    compiler.chmod(0o755)
+    model = save_convolution(tmp_path / "model.onnx", 16)
+    expected = compile_model(model, tmp_path / "model.so")
+    library = compile_model(model, tmp_path / "noted.so", "--compiler", str(compiler))
+    assert lines_of_readelf("-n", library, "Build")
+    x = {"x": np.random.default_rng(1).standard_normal((1, 16, 3, 5, 6)).astype(np.float32)}
+    outputs = [run_arrays(each, x, ["y"], tmp_path / each.stem)["y"] for each in (expected, library)]
+    np.testing.assert_array_equal(outputs[0], outputs[1])
+
+
 def test_a_compile_holds_the_weights_once(tmp_path: Path) -> None:
     """At most the size of the model.so and one and a half of the model, beside what the smallest model takes."""
 

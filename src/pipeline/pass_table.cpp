@@ -7,7 +7,6 @@
 #include "passes/graph/fold_batch_normalization.h"
 #include "passes/graph/fold_constants.h"
 #include "passes/graph/infer_shapes.h"
-#include "passes/graph/recognize_operators.h"
 #include "passes/graph/simplify.h"
 #include "passes/graph/trim_kernels.h"
 #include "passes/graph/use_integer_products.h"
@@ -22,6 +21,7 @@
 #include "passes/program/split_running_folds.h"
 #include "passes/program/split_scatters.h"
 #include "passes/program/take_nests.h"
+#include "passes/recognition/recognize_operators.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {

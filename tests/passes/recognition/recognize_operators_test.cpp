@@ -1,4 +1,4 @@
-#include "passes/graph/recognize_operators.h"
+#include "passes/recognition/recognize_operators.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ FAULTS = {
         },
     ),
     "the place of an output": (
-        "transposed rows",
+        "transposed",
         {CHANNELWISE: ("int64_t to = offset(at[outer]", "int32_t to = offset(at[outer]")},
     ),
 }

@@ -233,8 +233,8 @@ struct Channelwise {
     const int64_t group = channel / static_cast<int>(shape.group_output_channels());
 #pragma clang loop unroll(full)
     for (int i = 0; i < outputs; ++i, ++at[slide], to += step) {
-      if (!plan.transposed && at[slide] >= size) return;
-      if (plan.transposed && static_cast<uint32_t>(at[slide]) >= static_cast<uint32_t>(size)) continue;
+      // The first ones of a transposed convolution may be negative.
+      if (static_cast<uint32_t>(at[slide]) >= static_cast<uint32_t>(size)) continue;
       // The padding of the last block of channels holds zeros.
       const float value = channel < channels ? epilogue(sums[i], image, group, channel, at[0], at[1], at[2]) : 0.0f;
       output_plane[to] = static_cast<Output>(value);

@@ -21,7 +21,7 @@ import torch
 from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
-from tests.codegen.hip.test_channelwise import DTYPES, FORMS, ROUNDING, compile_as_it_is, dense, plans
+from tests.codegen.hip.memory_bound.test_channelwise import DTYPES, FORMS, ROUNDING, compile_as_it_is, dense, plans
 from tests.models import code_object, test_gpu, test_nvidia_gate
 from tests.ops.case import Case, NodeText, build_model, graph_case, random, small_integers
 from tests.ops.network import convolution_reference
@@ -226,7 +226,7 @@ def test_not_finite_values_stay_in_their_channel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["planar", "blocked to planar"])
 def test_epilogues(form: str, tmp_path: Path) -> None:
-    """What follows is computed in the kernel: an activation, and the sum with another tensor."""
+    """The kernel computes an activation that follows, and the sum with another tensor."""
     one = Filter((17, 1, 2, 2), (2, 2))
     plain = integer_case(form, one, 2, (4, 5))
     assert plain.expected is not None

@@ -131,6 +131,9 @@ const std::map<std::string, std::string> models = {
     {"channelwise", R"((float[1, 64, 40, 40, 40] x) => (y) <float[64, 1, 3, 3, 3] w> {
       y = Conv <group = 64, pads = [1, 1, 1, 1, 1, 1]> (x, w)
     })"},
+    {"transposed channelwise", R"((float[1, 64, 20, 20, 20] x) => (y) <float[64, 1, 2, 2, 2] w> {
+      y = ConvTranspose <group = 64, strides = [2, 2, 2]> (x, w)
+    })"},
     {"product", "(float[5000, 320] x) => (y) <float[320, 1000] w> { y = MatMul (x, w) }"},
     {"softmax", "(float[50000, 320] x) => (y) { y = Softmax <axis = 1> (x) }"},
     {"last axes", "(float[50000, 320] x) => (y) <float[320] s, float[320] b> { y = LayerNormalization (x, s, b) }"},

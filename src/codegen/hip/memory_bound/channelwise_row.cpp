@@ -18,7 +18,8 @@ constexpr int64_t most_group_channels = 16, most_span = 32;
 constexpr int64_t planned_waves = 4;
 
 std::string plan_text(const ChannelwisePlan& plan) {
-  return fmt::format("ChannelwisePlan{{{}, {}, {}}}", shape_text(plan.shape), plan.lanes, plan.output_lanes);
+  return fmt::format("ChannelwisePlan{{{}, {}, {}, {}, {}}}", shape_text(plan.shape), plan.lanes, plan.output_lanes,
+                     plan.transposed, plan.has_height);
 }
 
 // Each element is read or written once. `size` gives the value of an extent, if there is one.
@@ -109,25 +110,41 @@ class ChannelwiseSpec : public HipKernelSpec {
   Layout input_layout_, output_layout_;
 };
 
+// ONNX's [output channels, input channels / groups, taps...], transposed [input channels, output channels / groups,
+// taps...].
 std::vector<float> pack(const ChannelwisePlan& plan, const std::vector<float>& weights) {
-  const int64_t taps = plan.taps(), inputs = plan.shape.group_input_channels();
+  const int64_t taps = plan.taps(), inputs = plan.shape.group_input_channels(),
+                outputs = plan.shape.group_output_channels();
+  const auto row = [&](int64_t channel, int64_t input) {
+    if (!plan.transposed) return channel * inputs + input;
+    return (channel / outputs * inputs + input) * outputs + channel % outputs;
+  };
   std::vector<float> packed(static_cast<size_t>(plan.weight_count()), 0.0F);
   for (int64_t channel = 0; channel < plan.shape.output_channels; ++channel)
     for (int64_t input = 0; input < inputs; ++input)
       for (int64_t tap = 0; tap < taps; ++tap)
         packed[static_cast<size_t>(plan.weight_offset(channel, tap, input))] =
-            weights[static_cast<size_t>((channel * inputs + input) * taps + tap)];
+            weights[static_cast<size_t>(row(channel, input) * taps + tap)];
   return packed;
+}
+
+ChannelwisePlan plan_for(const KernelConvolution& convolution, int64_t lanes) {
+  return {.shape = convolution.shape,
+          .lanes = lanes,
+          .output_lanes = kernels::block_channels,
+          .transposed = convolution.spec.transposed,
+          .has_height = !convolution.spec.transposed || convolution.axes[1].output.constant() != 1};
 }
 
 // Supports convolutions that the implicit GEMM does not.
 bool supports(const KernelConvolution& convolution, const GpuMachine& gpu) {
   if (!convolution.has_constant_weights || !convolution.has_constant_bias) return false;
-  if (convolution.spec.transposed || convolution.shape.groups == 1) return false;
+  if (convolution.shape.groups == 1) return false;
   if (is_for_implicit_gemm(convolution) || !may_count_positions(convolution)) return false;
-  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = kernels::block_channels};
+  const ChannelwisePlan plan = plan_for(convolution, kernels::block_channels);
   return plan.shape.group_input_channels() <= most_group_channels &&
-         machine::blocks_by_lds(gpu, plan.lds_bytes()) >= 2 && plan.span() <= most_span;
+         machine::blocks_by_lds(gpu, plan.lds_bytes()) >= 2 && plan.span() <= most_span &&
+         plan.outputs() <= ChannelwisePlan::most_outputs;
 }
 
 // For one image if only a run knows the batch.
@@ -151,7 +168,7 @@ void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LayoutD
   const Layout blocked = Layout::channel_blocked(input.shape->size(), kernels::block_channels);
   const bool is_planar = reads == LayoutDemand::rows;
   const Layout output_layout = gives == LayoutDemand::rows ? rows : blocked;
-  const ChannelwisePlan plan{.shape = convolution.shape, .lanes = is_planar ? 1 : kernels::block_channels};
+  const ChannelwisePlan plan = plan_for(convolution, is_planar ? 1 : kernels::block_channels);
   KernelCall call;
   call.inputs = {
       context.buffer_as(input, is_planar ? rows : blocked, node.origin),
@@ -167,8 +184,9 @@ void lower_channelwise(const HipProblem& problem, const GpuMachine& gpu, LayoutD
 // Convolutions with few channels a group, depthwise among them.
 void offer_channelwise(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
   if (!problem.convolution || !supports(*problem.convolution, gpu)) return;
+  const char* const title = problem.convolution->spec.transposed ? "conv_transpose channelwise" : "conv channelwise";
   const auto offer = [&](LayoutDemand reads, LayoutDemand gives) {
-    offers.push_back({.kernel = convolution_title("conv channelwise", *problem.convolution),
+    offers.push_back({.kernel = convolution_title(title, *problem.convolution),
                       .reads = reads,
                       .gives = gives,
                       .cost = cost_of(problem, gpu),

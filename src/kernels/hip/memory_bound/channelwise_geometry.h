@@ -11,16 +11,42 @@ namespace onnxc::kernels {
 struct ChannelwiseLaunch {
   int64_t rounds;
   Divisor blocks_a_channel, channel_blocks, width, height;  // the last two of the grid
+  int64_t skipped;                                          // outputs of the first thread that are before the first one
 };
 
 // One of depth, height and width.
 constexpr int64_t along(const Axes& axes, int axis) { return axis == 0 ? axes.d : axis == 1 ? axes.h : axes.w; }
+
+// The taps that an output of a transposed convolution reads along an axis. Tap t of the output at p, counted with its
+// padding, reads the input at (p - t * dilation) / stride if that is whole. These are the first such tap, which follows
+// from p's residue by the stride, and each `step`-th after it, which reads `back` inputs before.
+struct TransposedTaps {
+  int64_t kernel, stride, dilation;
+
+  constexpr int64_t divisor() const {
+    int64_t a = stride, b = dilation;
+    while (b != 0) {
+      const int64_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    return a;
+  }
+  constexpr int64_t step() const { return stride / divisor(); }
+  constexpr int64_t back() const { return dilation / divisor(); }
+  // Whether the outputs of each residue read equally many.
+  constexpr bool are_even() const { return divisor() == 1 && kernel % stride == 0; }
+  // How far before p / stride the last tap reads.
+  constexpr int64_t reach() const { return (kernel - 1) * dilation / stride; }
+};
 
 // A convolution of groups of few channels; the kernel's template argument.
 struct ChannelwisePlan {
   ConvShape shape;
   int64_t lanes = 16;         // of a block of channels; 1: each channel has a stride of its own
   int64_t output_lanes = 16;  // the same of the output
+  bool transposed = false;
+  bool has_height = true;  // false if the output's height is known to be 1
 
   constexpr bool operator==(const ChannelwisePlan&) const = default;
 
@@ -28,12 +54,26 @@ struct ChannelwisePlan {
 
   // A thread computes adjacent outputs along one axis, so that an element it loads serves several of them: along the
   // height, if there is one, since its neighbours along the width belong to neighbouring threads.
-  constexpr int slide() const { return shape.kernel.h > 1 ? 1 : 2; }
-  constexpr int64_t outputs() const { return 4; }
+  constexpr int slide() const {
+    if (transposed) return has_height && shape.stride.h <= most_outputs ? 1 : 2;
+    return shape.kernel.h > 1 ? 1 : 2;
+  }
+  // Transposed convolutions have whole strides, and more outputs: each has few products, and indices would take most of
+  // the time.
+  constexpr int64_t outputs() const {
+    const int64_t stride = along(shape.stride, slide());
+    return transposed ? larger(8 / stride, 1) * stride : 4;
+  }
+  // More would take too many registers.
+  static constexpr int64_t most_outputs = 16;
   // Elements of the input that they need along that axis, without gaps.
   constexpr int64_t span() const {
+    if (transposed) return outputs() / along(shape.stride, slide()) + taps_along(slide()).reach();
     return (outputs() - 1) * along(shape.stride, slide()) +
            (along(shape.kernel, slide()) - 1) * along(shape.dilation, slide()) + 1;
+  }
+  constexpr TransposedTaps taps_along(int axis) const {
+    return {along(shape.kernel, axis), along(shape.stride, axis), along(shape.dilation, axis)};
   }
 
   // Weights are floats, [block of output channels][tap][input channel of the group][lane].
@@ -45,10 +85,17 @@ struct ChannelwisePlan {
   constexpr int64_t weight_count() const { return channel_blocks() * block_weights(); }
   constexpr int64_t lds_bytes() const { return block_weights() * 4; }
 
+  // The first thread of a transposed convolution begins at a multiple of the stride, counted with the padding: so many
+  // outputs before the first one.
+  constexpr int64_t skipped(const ConvSizes& sizes) const {
+    const int64_t stride = along(shape.stride, slide()), rest = along(sizes.begin_pads, slide()) % stride;
+    return !transposed ? 0 : rest < 0 ? rest + stride : rest;
+  }
   // Outputs of a thread counted along each axis.
-  constexpr Axes grid(const Axes& output) const {
-    return {output.d, slide() == 1 ? divide_up(output.h, outputs()) : output.h,
-            slide() == 2 ? divide_up(output.w, outputs()) : output.w};
+  constexpr Axes grid(const ConvSizes& sizes) const {
+    const Axes& output = sizes.output;
+    const int64_t on_slide = divide_up(along(output, slide()) + skipped(sizes), outputs());
+    return {output.d, slide() == 1 ? on_slide : output.h, slide() == 2 ? on_slide : output.w};
   }
   constexpr int64_t threads_a_block() const { return nest_threads / lanes; }  // of a channel
 
@@ -62,11 +109,11 @@ struct ChannelwisePlan {
   constexpr int64_t rounds(const ConvSizes& sizes, const GpuMachine& gpu) const {
     constexpr int64_t most_rounds = 8;
     const int64_t enough_blocks = int64_t{gpu.compute_units} * 8;
-    const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes.output).product(), threads_a_block());
+    const int64_t blocks = sizes.batch * channel_blocks() * divide_up(grid(sizes).product(), threads_a_block());
     return larger(smaller(blocks / enough_blocks, most_rounds), 1);
   }
   constexpr int64_t blocks_a_channel(const ConvSizes& sizes, const GpuMachine& gpu) const {
-    return divide_up(grid(sizes.output).product(), threads_a_block() * rounds(sizes, gpu));
+    return divide_up(grid(sizes).product(), threads_a_block() * rounds(sizes, gpu));
   }
   // Not possible if the sizes do not fit.
   constexpr int64_t blocks(const ConvSizes& sizes, const GpuMachine& gpu) const {
@@ -75,9 +122,13 @@ struct ChannelwisePlan {
   }
 
   constexpr ChannelwiseLaunch launch(const ConvSizes& sizes, const GpuMachine& gpu) const {
-    const Axes counted = grid(sizes.output);
-    return {rounds(sizes, gpu), Divisor::of(blocks_a_channel(sizes, gpu)), Divisor::of(channel_blocks()),
-            Divisor::of(counted.w), Divisor::of(counted.h)};
+    const Axes counted = grid(sizes);
+    return {rounds(sizes, gpu),
+            Divisor::of(blocks_a_channel(sizes, gpu)),
+            Divisor::of(channel_blocks()),
+            Divisor::of(counted.w),
+            Divisor::of(counted.h),
+            skipped(sizes)};
   }
 };
 

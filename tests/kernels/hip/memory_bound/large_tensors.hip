@@ -125,32 +125,49 @@ struct Half {
   float operator()(float value, Place...) const { return value + 0.5f; }
 };
 
+ChannelwiseView view_of(const Axes& extents, int64_t channels, int64_t lanes) {
+  return {channels * extents.product(), lanes * extents.product(), lanes * extents.w * extents.h, lanes * extents.w,
+          lanes};
+}
+
+// The input that an output reads by a tap along an axis; nothing is -1.
+int64_t place_read(const ChannelwisePlan& plan, int axis, int64_t output, int64_t tap, int64_t pad, int64_t extent) {
+  const int64_t stride = along(plan.shape.stride, axis);
+  const int64_t scaled = output + pad - tap, at = plan.transposed ? scaled / stride : output * stride + tap - pad;
+  const bool is_read = !plan.transposed || (scaled >= 0 && scaled % stride == 0);
+  return is_read && at >= 0 && at < extent ? at : -1;
+}
+
 // In blocks of channels, or of one channel after the other.
 template <ChannelwisePlan plan, class T>
-LargeReport convolve(const Axes& extents, const Axes& pads) {
+LargeReport convolve(const Axes& before, const Axes& extents, const Axes& pads) {
   constexpr int64_t channels = plan.shape.output_channels, lanes = plan.lanes, taps = plan.taps();
   const int64_t voxels = extents.product(), count = channels * voxels;
-  const RepeatedTensor<T> input = integers<T>(count);
+  const RepeatedTensor<T> input = integers<T>(channels * before.product());
   const UntouchedTensor<T> output(count);
   std::vector<float> weights(static_cast<size_t>(plan.weight_count()));
   for (int64_t channel = 0; channel < channels; ++channel)
     for (int64_t tap = 0; tap < taps; ++tap)
       weights[static_cast<size_t>(plan.weight_offset(channel, tap, 0))] = value_at(channel * taps + tap, 3);
-  const ConvSizes sizes = {1, extents, extents, pads};
-  const ChannelwiseView view = {count, lanes * voxels, lanes * extents.w * extents.h, lanes * extents.w, lanes};
-  const ChannelwiseArguments<T, T> arguments = {input.data(), weights.data(), output.data(), sizes,
-                                                view,         view,           plan.launch(sizes, own_gpu)};
+  const ConvSizes sizes = {1, before, extents, pads};
+  const ChannelwiseArguments<T, T> arguments = {input.data(),
+                                                weights.data(),
+                                                output.data(),
+                                                sizes,
+                                                view_of(before, channels, lanes),
+                                                view_of(extents, channels, lanes),
+                                                plan.launch(sizes, own_gpu)};
   run_parts_of(plan.blocks(sizes, own_gpu), nest_threads, everywhere, [&] { channelwise<plan>(arguments, Half{}); });
   return output.report([&](int64_t i) {
     const int64_t channel = i / lanes / voxels * lanes + i % lanes, voxel = i / lanes % voxels;
     const Axes& kernel = plan.shape.kernel;
     float sum = 0.5f;
     for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t w = voxel % extents.w + tap % kernel.w - pads.w,
-                    h = voxel / extents.w % extents.h + tap / kernel.w % kernel.h - pads.h,
-                    d = voxel / extents.w / extents.h + tap / kernel.w / kernel.h - pads.d;
-      if (w < 0 || w >= extents.w || h < 0 || h >= extents.h || d < 0 || d >= extents.d) continue;
-      const int64_t at = ((channel / lanes * extents.d + d) * extents.h + h) * extents.w + w;
+      const int64_t w = place_read(plan, 2, voxel % extents.w, tap % kernel.w, pads.w, before.w),
+                    h = place_read(plan, 1, voxel / extents.w % extents.h, tap / kernel.w % kernel.h, pads.h, before.h),
+                    d = place_read(plan, 0, voxel / extents.w / extents.h, tap / kernel.w / kernel.h, pads.d, before.d);
+      if (w < 0 || h < 0 || d < 0) continue;
+      const int64_t at = ((channel / lanes * before.d + d) * before.h + h) * before.w + w;
       sum += static_cast<float>(input[at * lanes + channel % lanes]) * value_at(channel * taps + tap, 3);
     }
     return static_cast<T>(sum);
@@ -166,16 +183,19 @@ inline constexpr LinePlan over_channels{.kind = LineKind::softmax, .outer_axes =
     of_rows{.kind = LineKind::moments, .outer_axes = 1, .line_axes = 1, .columns = 48, .threads = 16, .vector = 4},
     blocked{.kind = LineKind::moments, .outer_axes = 2, .line_axes = 1, .lanes = 16, .threads = 16, .held = 32, .is_blocked = true, .is_wide = true},
     cut{.kind = LineKind::softmax, .outer_axes = 1, .line_axes = 1, .columns = 32, .lanes = 256, .held = 32, .input = LineMemory::cut, .output = LineMemory::cut};
-inline constexpr ConvShape depthwise{16, 16, 16, {3, 3, 1}}, of_planes{8, 8, 8, {3, 1, 3}};
-inline constexpr Axes planes{3, 8192, 12288};
+inline constexpr ConvShape depthwise{16, 16, 16, {3, 3, 1}}, of_planes{8, 8, 8, {3, 1, 3}},
+    wavelet{16, 16, 16, {2, 2, 2}, {2, 2, 2}}, upsampling{8, 8, 8, {1, 4, 4}, {1, 2, 2}};
+inline constexpr Axes planes{3, 8192, 12288}, halves{2, 4096, 6144};
 constexpr Case cases[] = {
     {"over channels", [] { return lines<over_channels, float>(sizes_of(1, 96, 41 * 480 * 832)); }},
     {"over free channels", [] { return lines<free_channels, float>(sizes_of(2, 70, 20000000)); }},
     {"of rows", [] { return lines<of_rows, float>(sizes_of(70000000, 48, 1)); }},
     {"cut", [] { return cut_lines<cut, float>(sizes_of(2, 32, 20000000)); }},
     {"chunks", [] { return chunks<blocked, float>(sizes_of(2, 1, 75000000, 16)); }},
-    {"depthwise", [] { return convolve<ChannelwisePlan{depthwise}, _Float16>(planes, {1, 1, 0}); }},
-    {"depthwise rows", [] { return convolve<ChannelwisePlan{of_planes, 1, 1}, _Float16>(planes, {1, 0, 1}); }},
+    {"depthwise", [] { return convolve<ChannelwisePlan{depthwise}, _Float16>(planes, planes, {1, 1, 0}); }},
+    {"depthwise rows", [] { return convolve<ChannelwisePlan{of_planes, 1, 1}, _Float16>(planes, planes, {1, 0, 1}); }},
+    {"transposed", [] { return convolve<ChannelwisePlan{wavelet, 16, 16, true}, _Float16>(halves, planes, {0, 0, 0}); }},
+    {"transposed rows", [] { return convolve<ChannelwisePlan{upsampling, 1, 1, true}, _Float16>({3, 4096, 6144}, planes, {0, 0, 1}); }},
 };
 
 extern "C" int large_tensors(const char* name, LargeReport* report) {

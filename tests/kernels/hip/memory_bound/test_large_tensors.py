@@ -21,6 +21,8 @@ CASES = {
     "chunks": ((5 * 512 - 128) * 16, 2 * 75_000_000 * 16 - 1),
     "depthwise": (6 * 16 * 512, PLANES * 16 - 1),
     "depthwise rows": (6 * 8192, PLANES * 8 - 1),
+    "transposed": (6 * 16384, PLANES * 16 - 1),
+    "transposed rows": (6 * 16384, PLANES * 8 - 1),
 }
 LINES, CHANNELWISE = (f"kernels/hip/memory_bound/{name}.h" for name in ("normalized_lines", "channelwise"))
 # Indices that are cut to 32 bits.
@@ -34,10 +36,14 @@ FAULTS = {
         "depthwise",
         {
             CHANNELWISE: (
-                "{kept * stride_of(arguments.input_view, axis), ",
-                "{int32_t(kept * stride_of(arguments.input_view, axis)), ",
+                "{offset(kept, stride_of(arguments.input_view, axis)), ",
+                "{int32_t(offset(kept, stride_of(arguments.input_view, axis))), ",
             ),
         },
+    ),
+    "the place of an output": (
+        "transposed",
+        {CHANNELWISE: ("int64_t to = offset(at[outer]", "int32_t to = offset(at[outer]")},
     ),
 }
 

@@ -135,7 +135,8 @@ def plans(folder: Path) -> list[tuple[int, int]]:
     source = folder / "source"
     onnxc_commands.compile_model(folder / "model.onnx", source, "--target", "hip", "--emit", "source")
     text = Path(f"{source}.device.hip").read_text()
-    return [(int(a), int(b)) for a, b in re.findall(r"\{ channelwise<ChannelwisePlan\{.*?, (\d+), (\d+)\}>", text)]
+    found = re.findall(r"\{ channelwise<ChannelwisePlan\{.*?, (\d+), (\d+), \w+, \w+\}>", text)
+    return [(int(a), int(b)) for a, b in found]
 
 
 @pytest.mark.parametrize("rank", FILTERS)

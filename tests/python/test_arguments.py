@@ -339,7 +339,7 @@ def test_the_table_has_every_public_function_with_parameters() -> None:
     tables = {"ExecutionMode", "GraphOptimizationLevel"}
     made_by_runs = {"Tensor"}
     errors = {name for name in onnxc.__all__ if name.endswith("Error")}
-    others = {"__version__", "nnunet", "ray", "ep_path", "get_available_providers", "get_device"}
+    others = {"__version__", "nnunet", "ray", "video", "ep_path", "get_available_providers", "get_device"}
     assert set(onnxc.__all__) - values - tables - made_by_runs - errors - others <= set(ROWS)
     for kind in (onnxc.InferenceSession, onnxc.SlidingWindow, onnxc.nnunet.Predictor, IOBinding):
         for name, method in inspect.getmembers(kind, inspect.isfunction):

@@ -27,6 +27,7 @@ struct HipKernelRow {
 };
 
 void offer_implicit_gemm(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
+void offer_voxel_blocks(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_channelwise(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_byte_convolution(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_byte_matrix_product(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
@@ -35,10 +36,11 @@ void offer_softmax(const HipProblem& problem, const machine::GpuMachine& gpu, Of
 void offer_layer_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_instance_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 
-// No two of them support one node.
+// No two of them support one node, but implicit_gemm and voxel_blocks.
 inline constexpr HipKernelRow hip_kernel_rows[] = {
     // nCdhw16c, or NCHW with few channels, to nCdhw16c or NCHW
     {"implicit_gemm", offer_implicit_gemm},
+    {"voxel_blocks", offer_voxel_blocks},  // nCdhw16c to NCHW
     {"channelwise", offer_channelwise},
     // nCdhw16c of bytes
     {"byte_convolution", offer_byte_convolution},

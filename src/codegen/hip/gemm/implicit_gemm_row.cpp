@@ -3,7 +3,6 @@
 #include "codegen/call/kernel_convolution.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
-#include "codegen/hip/gemm/voxel_blocks.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -169,7 +168,6 @@ void offer_implicit_gemm(const HipProblem& problem, const GpuMachine& gpu, Offer
                           lower_implicit_gemm(node, planned, reads, gives, context);
                         }});
   }
-  offer_voxel_blocks(problem, gpu, offers);
 }
 
 }  // namespace onnxc

@@ -1,5 +1,5 @@
-// The second kernel of a convolution in blocks of voxels (codegen/hip/gemm/voxel_blocks.h): each voxel's place, and the
-// epilogue.
+// The second kernel of a convolution in blocks of voxels (codegen/hip/gemm/voxel_blocks_row.cpp): each voxel's place,
+// and the epilogue.
 //
 // Problem: output[n, o, voxel] = blocks[n, (voxel % block, o), voxel / block]. The product that made the blocks has
 // zeros for the taps that a voxel does not have, and a zero times an infinity or a NaN is a NaN.

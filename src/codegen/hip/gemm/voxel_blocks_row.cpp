@@ -1,5 +1,21 @@
-#include "codegen/hip/gemm/voxel_blocks.h"
-
+// Convolutions to a few channels, such as the last layer of a decoder, by the implicit GEMM.
+//
+// Problem: 3 output channels are 3 of the 32 columns that the narrowest tile has, and a voxel's row is read at each
+// tap.
+//
+//   y[o, voxel] = sum over taps t, channels c of x[c, voxel + t] * w[o, c, t]              3 columns, 27 taps
+//
+// Method: a block of voxels, 2x3x3 say, becomes a row, and each of its voxels some columns. This is a convolution whose
+// stride is the block. Its kernel reaches over all of it, with zeros for the taps that a voxel does not have. A second
+// launch gives each voxel its place, with the convolution's epilogue (kernels/hip/gemm/voxel_places.h).
+//
+//   b[(v, o), block] = sum over t', c of x[c, block * stride + t'] * w[o, c, t' - v]
+//   y[o, voxel] = b[(voxel % stride, o), voxel // stride]
+//
+// These are 54 columns and 100 taps, 5.6 taps a voxel.
+//
+// The block is the one of least expected time. Limits: constant weights, stride 1, one group, no dilation.
+#include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
 #include "codegen/hip/gemm/implicit_gemm_row.h"
 #include "kernels/hip/gemm/voxel_places_geometry.h"
@@ -18,6 +34,7 @@ constexpr int64_t longest_block = 6, most_columns = 128;  // of a block of voxel
 
 bool supports(const HipProblem& problem) {
   if (!problem.convolution || !problem.convolution->has_constant_weights) return false;
+  if (!is_for_implicit_gemm(*problem.convolution)) return false;
   const KernelConvolution& convolution = *problem.convolution;
   const ConvShape& shape = convolution.shape;
   return !convolution.spec.transposed && shape.groups == 1 && shape.output_channels <= most_channels &&

@@ -58,11 +58,13 @@ def hunyuan() -> nn.Module:
     from diffusers import AutoencoderKLHunyuanVideo
     from diffusers.models.autoencoders import autoencoder_kl_hunyuan_video as source
 
-    def causal_mask(frames: int, voxels: int, dtype: torch.dtype, device: torch.device, batch: int) -> torch.Tensor:
-        """[batch, frames * voxels, frames * voxels]. The exporter writes a wrong Expand for diffusers' own."""
+    def causal_mask(
+        frames: int, voxels: int, dtype: torch.dtype, device: torch.device, batch_size: int
+    ) -> torch.Tensor:
+        """[batch_size, frames * voxels, frames * voxels]. The exporter writes a wrong Expand for diffusers' own."""
         frame = torch.arange(frames * voxels, device=device) // voxels
         hidden = torch.where(frame[:, None] >= frame[None, :], 0.0, float("-inf")).to(dtype)
-        return hidden.expand(batch, -1, -1)
+        return hidden.expand(batch_size, -1, -1)
 
     source.prepare_causal_attention_mask = causal_mask
     model = AutoencoderKLHunyuanVideo(

@@ -1,5 +1,5 @@
-"""Convolutions to a few channels, in blocks of voxels (voxel_blocks_row.cpp), on the simulator: kernels of each rank, sizes
-around whole blocks, free dims, a bias and what follows."""
+"""Convolutions to a few channels, in blocks of voxels (voxel_blocks_row.cpp), on the simulator: kernels of each rank,
+sizes around whole blocks, free dims, a bias and what follows."""
 
 import json
 from pathlib import Path

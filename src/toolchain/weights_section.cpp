@@ -18,6 +18,11 @@ constexpr uint64_t page = 4096;
 
 uint64_t whole_pages(uint64_t size) { return (size + page - 1) / page * page; }
 
+// At least a page, so that each symbol has an address of its own.
+uint64_t reserved(const WeightBytes& bytes) {
+  return whole_pages(static_cast<uint64_t>(std::max<int64_t>(bytes.size(), 1)));
+}
+
 // The tables of an ELF file, in its bytes.
 class ElfFile {
  public:
@@ -78,17 +83,13 @@ void add_segment(ElfFile& file, const Elf64_Shdr& weights) {
 }  // namespace
 
 void WeightsSection::add(std::string symbol, const WeightBytes& bytes) {
-  blocks_.push_back({std::move(symbol), &bytes, size_});
-  // At least a page, so that each symbol has an address of its own.
-  size_ += static_cast<int64_t>(whole_pages(static_cast<uint64_t>(std::max<int64_t>(bytes.size(), 1))));
+  blocks_.push_back({std::move(symbol), &bytes});
 }
 
 std::string WeightsSection::assembly() const {
   std::string text = fmt::format(".section {}, \"awlR\", @nobits\n.balign {}\n", weights_section, page);
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const int64_t end = i + 1 < blocks_.size() ? blocks_[i + 1].offset : size_;
-    text += fmt::format(".globl {0}\n.hidden {0}\n{0}:\n.zero {1}\n", blocks_[i].symbol, end - blocks_[i].offset);
-  }
+  for (const Block& block : blocks_)
+    text += fmt::format(".globl {0}\n.hidden {0}\n{0}:\n.zero {1}\n", block.symbol, reserved(*block.bytes));
   // A note (ELF, figure 2-3): lengths of the name and of the contents, a type, the name.
   return text +
          fmt::format(".section {}, \"aR\", @note\n.balign 4\n.long 6, 0, 1\n.asciz \"onnxc\"\n.balign 4\n", note_name) +
@@ -98,9 +99,10 @@ std::string WeightsSection::assembly() const {
 void WeightsSection::write(std::string linked, OutputFile& file) const {
   ElfFile elf(linked);
   Elf64_Shdr& weights = elf.section(weights_section);
-  internal_check(
-      weights.sh_type == SHT_NOBITS && weights.sh_size == static_cast<uint64_t>(size_) && weights.sh_addr % page == 0,
-      "the section as it was assembled");
+  uint64_t size = 0;
+  for (const Block& block : blocks_) size += reserved(*block.bytes);
+  internal_check(weights.sh_type == SHT_NOBITS && weights.sh_size == size && weights.sh_addr % page == 0,
+                 "the section as it was assembled");
   weights.sh_type = SHT_PROGBITS;
   weights.sh_flags &= ~static_cast<uint64_t>(SHF_WRITE);
   weights.sh_offset = whole_pages(linked.size());
@@ -109,8 +111,7 @@ void WeightsSection::write(std::string linked, OutputFile& file) const {
   file.write(linked);
   for (const Block& block : blocks_) {
     block.bytes->write(file);
-    const auto size = static_cast<uint64_t>(block.bytes->size());
-    file.write(std::string(std::max(whole_pages(size), page) - size, '\0'));
+    file.write(std::string(reserved(*block.bytes) - static_cast<uint64_t>(block.bytes->size()), '\0'));
   }
 }
 

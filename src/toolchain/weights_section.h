@@ -30,10 +30,8 @@ class WeightsSection {
   struct Block {
     std::string symbol;
     const WeightBytes* bytes;
-    int64_t offset;
   };
   std::vector<Block> blocks_;
-  int64_t size_ = 0;
 };
 
 }  // namespace onnxc

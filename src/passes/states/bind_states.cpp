@@ -13,12 +13,15 @@
 namespace onnxc {
 namespace {
 
-// Removes the buffer of that name from the inputs or outputs.
-std::optional<BufferId> take(const Program& program, std::vector<BufferId>& ids, const std::string& name) {
+// The place of the buffer of that name among the inputs or outputs.
+std::optional<size_t> place_of(const Program& program, const std::vector<BufferId>& ids, const std::string& name) {
   const auto found = std::ranges::find_if(ids, [&](BufferId id) { return program.buffer(id).name == name; });
-  if (found == ids.end()) return std::nullopt;
-  const BufferId id = *found;
-  ids.erase(found);
+  return found == ids.end() ? std::nullopt : std::optional(static_cast<size_t>(found - ids.begin()));
+}
+
+BufferId take(std::vector<BufferId>& ids, size_t place) {
+  const BufferId id = ids[place];
+  ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(place));
   return id;
 }
 
@@ -46,27 +49,24 @@ class StateBinder {
   explicit StateBinder(Program& program) : program_(program) {}
 
   void bind(const StateNames& names) {
-    const std::optional<size_t> place = place_of_input(names.input);
-    const std::optional<BufferId> input = take(program_, program_.inputs, names.input);
-    if (place) forget_input(*place);
-    const std::optional<BufferId> output = take(program_, program_.outputs, names.output);
+    std::optional<BufferId> input, output;
+    if (const auto place = place_of(program_, program_.inputs, names.input)) {
+      input = take(program_.inputs, *place);
+      forget_input(*place);
+    }
+    if (const auto place = place_of(program_, program_.outputs, names.output)) output = take(program_.outputs, *place);
     if (!input && !output) return;
     const BufferId state = input.value_or(output.value_or(-1));
     program_.buffer(state).kind = BufferKind::state;
     program_.states.push_back({names.input, state});
     if (!input || !output) return;
     program_.buffer(*output).kind = BufferKind::temporary;
-    if (!lay_over(*output, state) && !lay_over_later(*output, state))
-      copy(*output, {names.input, "State", "", 0}, state);
+    const ProgramUses uses(program_);
+    if (!lay_over(*output, state, uses) && !lay_over_later(*output, state, uses))
+      copy(*output, {names.input, "State", "", 0}, state, uses);
   }
 
  private:
-  std::optional<size_t> place_of_input(const std::string& name) const {
-    for (size_t i = 0; i < program_.inputs.size(); ++i)
-      if (program_.buffer(program_.inputs[i]).name == name) return i;
-    return std::nullopt;
-  }
-
   // Rules of sizes name inputs by their places.
   void forget_input(size_t place) {
     for (SizeRule& rule : program_.size_rules) {
@@ -75,17 +75,12 @@ class StateBinder {
     }
   }
 
-  // From the first to the last step that reads the storage, or that writes it. A loop counts as a whole, since its
-  // steps follow one another round by round.
-  std::optional<Range> steps_with(std::vector<BufferId> (*touched)(const Step&), BufferId storage) const {
+  // From the first to the last of the steps. A loop counts as a whole, since its steps follow one another round by
+  // round.
+  std::optional<Range> range_of(const std::set<size_t>& steps) const {
+    if (steps.empty()) return std::nullopt;
     const std::vector<Range> whole = whole_loops(program_);
-    std::optional<Range> range;
-    for (size_t i = 0; i < program_.steps.size(); ++i) {
-      const std::vector<BufferId> ids = touched(program_.steps[i]);
-      if (std::ranges::none_of(ids, [&](BufferId id) { return program_.storage(id) == storage; })) continue;
-      range = range ? Range{range->first, std::max(range->last, whole[i].last)} : whole[i];
-    }
-    return range;
+    return Range{whole[*steps.begin()].first, whole[*steps.rbegin()].last};
   }
 
   // Whether the step, which reads the state, may write to it as well: it has one store, whose place no other iteration
@@ -100,11 +95,12 @@ class StateBinder {
   }
 
   // False if the output cannot be written to the state itself.
-  bool lay_over(BufferId output, BufferId state) {
+  bool lay_over(BufferId output, BufferId state, const ProgramUses& uses) {
     Buffer& written = program_.buffer(output);
     const Buffer& kept = program_.buffer(state);
     if (!std::ranges::equal(written.shape, kept.shape, proven_equal)) return false;
-    const std::optional<Range> reading = steps_with(reads, state), writing = steps_with(writes, output);
+    const std::optional<Range> reading = range_of(uses.storage_readers(state)),
+                               writing = range_of(uses.storage_writers(output));
     written.alias = Buffer::Alias{state};
     if (!reading || !writing || reading->last < writing->first) return true;
     if (reading->last == writing->first && may_store_in_place(writing->first)) return true;
@@ -114,20 +110,19 @@ class StateBinder {
 
   // The same with the steps that write the output after the last that only reads the state, if they compute there what
   // they do at their places.
-  bool lay_over_later(BufferId output, BufferId state) {
-    const std::vector<size_t> order = delayed(output, state);
+  bool lay_over_later(BufferId output, BufferId state, const ProgramUses& uses) {
+    const std::vector<size_t> order = delayed(output, state, uses);
     if (order.empty()) return false;
     std::vector<Step> before = program_.steps, steps;
     for (const size_t step : order) steps.push_back(std::move(program_.steps[step]));
     program_.steps = std::move(steps);
-    if (lay_over(output, state)) return true;
+    if (lay_over(output, state, ProgramUses(program_))) return true;
     program_.steps = std::move(before);
     return false;
   }
 
   // The steps in that order; empty if they may not move.
-  std::vector<size_t> delayed(BufferId output, BufferId state) {
-    const ProgramUses uses(program_);
+  std::vector<size_t> delayed(BufferId output, BufferId state, const ProgramUses& uses) const {
     const std::set<size_t>& writers = uses.storage_writers(output);
     std::optional<size_t> last;
     for (const size_t reader : uses.storage_readers(state))
@@ -155,8 +150,9 @@ class StateBinder {
            std::ranges::none_of(read, [&](BufferId id) { return uses.is_written_between(id, last, last + 1); });
   }
 
-  void copy(BufferId output, const Origin& origin, BufferId state) {
-    const std::optional<Range> reading = steps_with(reads, state), writing = steps_with(writes, output);
+  void copy(BufferId output, const Origin& origin, BufferId state, const ProgramUses& uses) {
+    const std::optional<Range> reading = range_of(uses.storage_readers(state)),
+                               writing = range_of(uses.storage_writers(output));
     const size_t place = std::max(reading ? reading->last + 1 : 0, writing ? writing->last + 1 : 0);
     const Buffer &from = program_.buffer(output), &to = program_.buffer(state);
     Step step{copy_nest(copy_nest_name, {state, to.dtype, to.shape}, {output, from.dtype, from.shape}).take(),

@@ -16,15 +16,14 @@ class StateInProgram {
  public:
   StateInProgram(Program& program, BufferId state) : program_(program), state_(state) {}
 
-  Types types() const {
-    Types types{DType::float16, DType::bfloat16};
+  // Removes those in which this program cannot hold the state.
+  void keep(Types& types) const {
     for (size_t i = 0; i < program_.buffers.size(); ++i)
       if (const Buffer& buffer = program_.buffers[i];
           is_state(static_cast<BufferId>(i)) && (buffer.dtype != DType::float32 || buffer.packs))
-        return {};
+        return types.clear();
     for (const Step& step : program_.steps)
       if (touches(step)) keep(types, step);
-    return types;
   }
 
   void narrow(DType type) {
@@ -107,10 +106,7 @@ void narrow_states(const std::vector<Program*>& programs) {
     for (const State& state : program->states) states[state.name].emplace_back(*program, state.buffer);
   for (auto& [name, uses] : states) {
     Types types{DType::bfloat16, DType::float16};
-    for (const StateInProgram& use : uses) {
-      const Types of_use = use.types();
-      std::erase_if(types, [&](DType type) { return !of_use.contains(type); });
-    }
+    for (const StateInProgram& use : uses) use.keep(types);
     if (types.size() != 1) continue;  // one that nothing reads or writes may have either
     for (StateInProgram& use : uses) use.narrow(*types.begin());
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -231,13 +232,8 @@ class Compilation {
     if (work.programs.cpu) work.report->add_cpu(work.programs.best_cpu());
     if (options_.emit == Emit::ir) write_file(options_.output, to_string(work.programs.bound()));
     work.model.graph.reset();
-    if (graphs_.size() > 1) share_constants(work.programs);
-  }
-
-  void share_constants(Programs& programs) {
-    if (programs.cpu) constants_.share(*programs.cpu);
-    for (CpuVariant& variant : programs.variants) constants_.share(variant.program);
-    for (GpuVariant& variant : programs.gpus) constants_.share(variant.program);
+    if (graphs_.size() == 1) return;
+    for (Program* program : work.programs.all()) constants_.share(*program);
   }
 
   std::vector<const Program*> programs() const {
@@ -248,11 +244,7 @@ class Compilation {
 
   std::vector<Program*> all_programs() {
     std::vector<Program*> programs;
-    for (Work& work : graphs_) {
-      if (work.programs.cpu) programs.push_back(&*work.programs.cpu);
-      for (CpuVariant& variant : work.programs.variants) programs.push_back(&variant.program);
-      for (GpuVariant& variant : work.programs.gpus) programs.push_back(&variant.program);
-    }
+    for (Work& work : graphs_) std::ranges::copy(work.programs.all(), std::back_inserter(programs));
     return programs;
   }
 

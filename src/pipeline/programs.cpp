@@ -61,6 +61,14 @@ void check_levels(const Programs& programs) {
 
 }  // namespace
 
+std::vector<Program*> Programs::all() {
+  std::vector<Program*> programs;
+  if (cpu) programs.push_back(&*cpu);
+  for (CpuVariant& variant : variants) programs.push_back(&variant.program);
+  for (GpuVariant& variant : gpus) programs.push_back(&variant.program);
+  return programs;
+}
+
 std::vector<CpuMachine> machines_of(const Options& options, const std::vector<const Graph*>& graphs) {
   return resolve_marches(options.marches, options.compiler, narrow_products(options, graphs));
 }

@@ -42,6 +42,8 @@ struct Programs {
   const Program& bound() const { return cpu ? *cpu : gpus.front().program; }
   // The program of the most capable CPU.
   const Program& best_cpu() const { return variants.empty() ? *cpu : variants.back().program; }
+  // CPUs first.
+  std::vector<Program*> all();
 };
 // A program for each target, from the same graph.
 Programs lower_for_all(const Options& options, PassRunner& passes, const Graph& graph, std::span<const Target> targets,

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 # The lanes of a block of channels that input and output have.
 FORMS = {"planar": (1, 1), "blocked": (16, 16), "blocked to planar": (16, 1)}
 DTYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16}
+REFERENCES = {"Conv": convolution_reference.conv, "ConvTranspose": convolution_reference.conv_transpose}
 # Half a unit of each type's last place.
 ROUNDING = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
@@ -99,20 +100,24 @@ def dense(channels: int, rank: int, dtype: Any, seed: int) -> Array:
 
 
 def make_case(form: str, one: Filter, x: Array, w: Array) -> Case:
+    return surrounded(form, "Conv", one.attributes, w.shape[0], x, w)
+
+
+def surrounded(form: str, operator: str, attributes: dict[str, Any], filters: int, x: Array, w: Array) -> Case:
     """Only the convolution; or between two that give it blocks of channels, and take them."""
-    rank, filters = x.ndim - 2, w.shape[0]
+    rank = x.ndim - 2
     bias = small_integers(filters, dtype=x.dtype, seed=2)
     constants = {"w": w, "bias": bias}
-    nodes: list[NodeText] = [("Conv", "x w bias", "y", one.attributes)]
+    nodes: list[NodeText] = [(operator, "x w bias", "y", attributes)]
     before = after = None
     if form != "planar":
-        before = constants["before"] = dense(one.channels, rank, x.dtype, 1)
-        nodes = [("Conv", "x before", "a"), ("Conv", "a w bias", "y", one.attributes)]
+        before = constants["before"] = dense(x.shape[1], rank, x.dtype, 1)
+        nodes = [("Conv", "x before", "a"), (operator, "a w bias", "y", attributes)]
     if form == "blocked":
         after = constants["after"] = dense(filters, rank, x.dtype, 2)
-        nodes = [nodes[0], ("Conv", "a w bias", "b", one.attributes), ("Conv", "b after", "y")]
+        nodes = [nodes[0], (operator, "a w bias", "b", attributes), ("Conv", "b after", "y")]
     y = x if before is None else convolution_reference.conv(x, before)
-    y = convolution_reference.conv(y, w, bias, **one.attributes)
+    y = REFERENCES[operator](y, w, bias, **attributes)
     y = y if after is None else convolution_reference.conv(y, after)
     opset = 22 if x.dtype == ml_dtypes.bfloat16 else 20
     return graph_case(form, nodes, {"x": x}, constants, expected=(y,), opset=opset)

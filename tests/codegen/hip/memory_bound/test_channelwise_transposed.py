@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -21,7 +20,7 @@ import torch
 from models.tensor_files import Array
 from tests import onnxc_commands
 from tests.codegen.hip.any_size import compile_for_any_size, run
-from tests.codegen.hip.memory_bound.test_channelwise import DTYPES, FORMS, ROUNDING, compile_as_it_is, dense, plans
+from tests.codegen.hip.memory_bound.test_channelwise import DTYPES, FORMS, ROUNDING, compile_as_it_is, plans, surrounded
 from tests.models import code_object, test_gpu, test_nvidia_gate
 from tests.ops.case import Case, NodeText, build_model, graph_case, random, small_integers
 from tests.ops.network import convolution_reference
@@ -88,23 +87,7 @@ INPUTS: dict[int, list[tuple[int, tuple[int, ...]]]] = {
 
 
 def make_case(form: str, one: Filter, x: Array, w: Array) -> Case:
-    """Only the convolution; or between two that give it blocks of channels, and take them."""
-    rank, filters = x.ndim - 2, w.shape[1] * one.attributes["group"]
-    bias = small_integers(filters, dtype=x.dtype, seed=2)
-    constants = {"w": w, "bias": bias}
-    nodes: list[NodeText] = [("ConvTranspose", "x w bias", "y", one.attributes)]
-    before = after = None
-    if form != "planar":
-        before = constants["before"] = dense(one.channels, rank, x.dtype, 1)
-        nodes = [("Conv", "x before", "a"), ("ConvTranspose", "a w bias", "y", one.attributes)]
-    if form == "blocked":
-        after = constants["after"] = dense(filters, rank, x.dtype, 2)
-        nodes = [nodes[0], ("ConvTranspose", "a w bias", "b", one.attributes), ("Conv", "b after", "y")]
-    y = x if before is None else convolution_reference.conv(x, before)
-    y = convolution_reference.conv_transpose(y, w, bias, **one.attributes)
-    y = y if after is None else convolution_reference.conv(y, after)
-    opset = 22 if x.dtype == ml_dtypes.bfloat16 else 20
-    return graph_case(form, nodes, {"x": x}, constants, expected=(y,), opset=opset)
+    return surrounded(form, "ConvTranspose", one.attributes, w.shape[1] * one.attributes["group"], x, w)
 
 
 def integer_case(form: str, one: Filter, batch: int, size: tuple[int, ...], dtype: Any = np.float32) -> Case:

@@ -115,7 +115,8 @@ struct DeviceBackend {
   // Copies a buffer, as the steps launched so far leave it, to the host. Only from a hook.
   onnxc_status (*read_buffer)(DeviceInstance* instance, int32_t buffer, Array<char>& bytes, ErrorText& error);
 
-  // Memory of states on an instance's GPU (device_states.h), which may outlive it. Null and a status if there is none.
+  // Memory for states on an instance's GPU (device_states.h); it may outlive the instance. Null and a status if it
+  // cannot be made.
   DeviceStates* (*make_states)(const DeviceInstance* instance, onnxc_status& status, ErrorText& error);
   void (*destroy_states)(DeviceStates* states);
   bool (*is_on_device_of)(const DeviceStates* states, const DeviceInstance* instance);

@@ -22,7 +22,7 @@ class StateSet {
   const StateMemory& memory() const { return memory_; }
   static void release(StateSet* set);
 
-  // A call of an instance, which refuses to be the second one at a time; of none if there is no set.
+  // A call of an instance that uses the set. Only one at a time enters; without a set every call does.
   class Call {
    public:
     explicit Call(StateSet* set) : set_(set), entered_(set == nullptr || set->in_call_.try_lock()) {}

@@ -37,7 +37,7 @@ class Use:
 
 
 def infos(api: Any, info_of: Callable[[Any], Info]) -> list[Info]:
-    """One for each state; a model of an older onnxc has none."""
+    """The states' names, types and shapes. A model of an older onnxc has no states."""
     if api.table_size <= abi.Api.reset_states.offset:
         return []
     return [info_of(api.state(i)) for i in range(api.state_count)]

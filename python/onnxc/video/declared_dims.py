@@ -31,7 +31,7 @@ def symbols_of(declared: Dims, shape: Sequence[int]) -> dict[str, int]:
 
 
 def size_of(dim: int | str, symbols: Mapping[str, int]) -> int | None:
-    """Its size; None if a symbol of it has no value, or its name is not one of Python's."""
+    """The dim's size. None if a symbol has no value, or its name is not a name in Python."""
     if isinstance(dim, int):
         return dim
     try:

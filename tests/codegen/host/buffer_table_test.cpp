@@ -50,7 +50,7 @@ nest end  axes i<4
                           EndsWith("{BufferKind::output, 0, 0, 0, 0, 0}")));
 }
 
-// Both are there even if no step uses them, and an alias of one has no memory of its own.
+// Both states are there even if no step uses them. An alias of a state has no memory of its own.
 TEST(BufferTable, StatesAreNumberedAsTheProgramListsThem) {
   const Program program = parse_program(R"(b0 state float32 [4] "later"
 b1 state float32 [4] "first"

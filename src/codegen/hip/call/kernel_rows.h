@@ -36,7 +36,7 @@ void offer_softmax(const HipProblem& problem, const machine::GpuMachine& gpu, Of
 void offer_layer_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 void offer_instance_normalization(const HipProblem& problem, const machine::GpuMachine& gpu, Offers& offers);
 
-// No two of them support one node, but implicit_gemm and voxel_blocks.
+// Only implicit_gemm and voxel_blocks may support the same node.
 inline constexpr HipKernelRow hip_kernel_rows[] = {
     // nCdhw16c, or NCHW with few channels, to nCdhw16c or NCHW
     {"implicit_gemm", offer_implicit_gemm},

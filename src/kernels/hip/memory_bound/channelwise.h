@@ -72,7 +72,7 @@ struct Channelwise {
     return output * static_cast<int32_t>(along(shape.stride, axis)) -
            static_cast<int32_t>(along(arguments.sizes.begin_pads, axis));
   }
-  // That of the first element of a thread's span; a transposed thread begins at a multiple of the stride.
+  // The input position of the first element of a thread's span. A transposed thread begins at a multiple of the stride.
   __device__ int32_t first_of_span(int32_t output) const {
     if (!plan.transposed) return first_position(slide, output);
     const auto padded = output + static_cast<int32_t>(along(arguments.sizes.begin_pads, slide));

@@ -25,6 +25,8 @@ class NormalizedProductSpec : public HipKernelSpec {
       : product_(std::move(product)), lines_(std::move(lines)), plan_(plan_text(product_->plan())) {}
 
   std::string describe() const override { return product_->describe() + ", normalized"; }
+  // The product may be stored in the place of the result before the epilogue loads.
+  bool may_replace_operand() const override { return false; }
   bool accepts_views() const override { return lines_->accepts_views(); }
   KernelOperands operands() const override { return {product_->operands().inputs, lines_->operands().output}; }
   std::vector<std::string> coordinates(size_t rank) const override { return lines_->coordinates(rank); }

@@ -52,6 +52,8 @@ struct GemmSizes {
   bool are_known;
   bool have_hints = true;  // each that is not known
 };
-GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu);
+// `may_have_halo`: of bricks of voxels as well, if the GPU has products for them.
+GemmChoice choose_gemm(const kernels::GemmPlan& plan, const GemmSizes& given, const GpuMachine& gpu,
+                       bool may_have_halo = true);
 
 }  // namespace onnxc

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "support/diagnostics.h"
 
@@ -67,6 +66,11 @@ constexpr int64_t narrowest_columns = 32;  // of a tile
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmPlan& plan, const GpuMachine& gpu) {
   return plan.blocks_a_unit(gpu) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
+}
+
+// If memory decides, the one that keeps compute units busy the least.
+bool is_less(const GpuEstimate& a, const GpuEstimate& b) {
+  return std::pair(a.microseconds, a.cycles) < std::pair(b.microseconds, b.cycles);
 }
 
 // A tile of twice the columns that there are would compute nothing in half of them.
@@ -148,18 +152,14 @@ double least_launch_microseconds(const GpuMachine& gpu) {
   return launch_microseconds + estimate_memory(0, gpu).microseconds;
 }
 
-namespace {
-
-// The better of a choice, if there is one, and the best tile of the plan among `tiles`, if one suits.
-void choose_tile(std::span<const GemmTile> tiles, GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu,
-                 std::optional<GemmChoice>& best) {
+std::optional<GemmChoice> choose_tile(std::span<const GemmTile> tiles, GemmPlan plan, const GemmSizes& given,
+                                      const GpuMachine& gpu) {
   const kernels::ConvSizes& sizes = given.sizes;
+  std::optional<GemmChoice> best;
   auto consider = [&](bool is_split) {
     plan.is_split = is_split;
     const GpuEstimate estimate = estimate_gemm(plan, sizes, gpu);
-    // If memory decides, the one that keeps compute units busy the least; among equals the first.
-    auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
-    if (best && cost(best->estimate) <= cost(estimate)) return;
+    if (best && !is_less(estimate, best->estimate)) return;
     const int64_t workspace =
         given.are_known ? plan.workspace_count(plan.tiles(sizes), gpu) : plan.most_workspace_count(gpu);
     best = GemmChoice{.plan = plan,
@@ -183,18 +183,16 @@ void choose_tile(std::span<const GemmTile> tiles, GemmPlan plan, const GemmSizes
     if (given.are_known || !may_have_parts) consider(false);
     if (given.are_known ? has_parts : may_have_parts) consider(true);
   }
+  return best;
 }
 
-}  // namespace
-
-GemmChoice choose_gemm(const GemmPlan& plan, const GemmSizes& given, const GpuMachine& gpu, bool may_have_halo) {
-  std::optional<GemmChoice> best;
-  choose_tile(kernels::gemm_tiles, plan, given, gpu, best);
+GemmChoice choose_gemm(const GemmPlan& plan, const GemmSizes& given, const GpuMachine& gpu) {
+  std::optional<GemmChoice> best = choose_tile(kernels::gemm_tiles, plan, given, gpu);
   GemmPlan in_bricks = plan;
   for (const kernels::Axes& brick : kernels::bricks) {
-    if (!may_have_halo) continue;
     in_bricks.brick = brick;
-    choose_tile(kernels::halo_tiles, in_bricks, given, gpu, best);
+    const std::optional<GemmChoice> found = choose_tile(kernels::halo_tiles, in_bricks, given, gpu);
+    if (found && (!best || is_less(found->estimate, best->estimate))) best = found;
   }
   internal_check(best.has_value(), "a tile that fits");
   return *best;

@@ -72,7 +72,8 @@ struct GemmTile {
     return smaller(gpu.registers / larger(sums() + others, gpu.taken_registers), gpu.waves_per_simd);
   }
 };
-inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
+inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64},
+                                          {128, 64},  {64, 64},   {256, 32}, {128, 32}};
 // Those of bricks of voxels.
 inline constexpr GemmTile halo_tiles[] = {{512, 32}, {256, 64}, {256, 32}, {128, 128}, {128, 64}, {128, 32}};
 
@@ -165,11 +166,12 @@ struct GemmPlan {
   }
   // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. There a thread of two blocks has
   // 128 registers, and the sums of a large tile leave too few for operands on their way to LDS, but for the packed
-  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one.
+  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one. A narrow one begins and
+  // ends less often than one of half its rows.
   constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
-    constexpr GemmTile tall{256, 64}, wide{64, 256};
+    constexpr GemmTile tall{256, 64}, wide{64, 256}, narrow{256, 32};
     if (has_halo()) return has_suitable_brick(gpu);
-    if (!machine::multiplies_by_mma(gpu)) return tile != tall;
+    if (!machine::multiplies_by_mma(gpu)) return tile != tall && tile != narrow;
     if (tile.sums() < 64) return true;
     if (copies(gpu)) return masks_taps() && (tile != wide || !on_vector_unit(products, gpu));
     return products == Products::bf16x3 && tile == tall && input_order == InputOrder::blocks &&

@@ -103,7 +103,7 @@ struct HaloGemm : GemmBlock<plan, Input, Weight, Output> {
     });
   }
 
-  // What products take of the floats that this thread copied.
+  // Rounds or splits floats that this thread copied, as products take them.
   template <int count>
   __device__ void change_chunks(int halo, int first) const {
     visit_chunks<count>(first, [&](uint32_t number, bool exists) {
@@ -156,7 +156,7 @@ struct HaloGemm : GemmBlock<plan, Input, Weight, Output> {
   __device__ static constexpr int stage_after(int stage) { return stage + 1 == stages ? 0 : stage + 1; }
 
   // After the barrier all copies of the step are there, and the products of two steps before are done with the stage
-  // that is filled next; at the second step of a pair of blocks, with the halo of the pair before as well.
+  // that is filled next. At the second step of a pair of blocks they are done with the halo of the pair before as well.
   __device__ void reduce() {
     product.clear();
     const Steps pairs = this->steps_of_part(static_cast<int32_t>(plan.pairs()));

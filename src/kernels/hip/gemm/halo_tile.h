@@ -52,7 +52,8 @@ struct HaloTileProduct : WgmmaTileProduct<plan.products, plan.tile> {
   }
 
  private:
-  // Of 64 bytes of each row and column: the two halves, or high parts and low ones, the smallest products first.
+  // Adds the products of 64 bytes of each row and column: of two halves, or of high parts and low ones, the smallest
+  // first.
   template <int count>
   __device__ static void add(float (&sums)[count][4], uint64_t row, uint64_t factors) {
     constexpr uint64_t other_rows = 2 * plane_bytes / 16, other_factors = 2;

@@ -113,7 +113,7 @@ def test_operands_and_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     results, source = run(graph, tmp_path, monkeypatch)
     assert in_bricks(source) >= 2
     expected = reference(graph)["y"]
-    # What lies between is rounded to float16.
+    # Tensors between are rounded to float16.
     np.testing.assert_allclose(results["y"], expected, rtol=0, atol=2e-3 * np.abs(expected).max())
 
 

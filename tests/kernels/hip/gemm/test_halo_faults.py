@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.hip.gemm.test_halo_products import SOURCE
 from tests.onnxc_commands import REPOSITORY
 from tools.host_blocks import build_kernels
 
+SOURCE = Path(__file__).parent / "halo_faults.hip"
 FOLDER = Path("kernels/hip/gemm")
 TILE, HALO, GEOMETRY = (FOLDER / f"halo_{name}.h" for name in ("tile", "gemm", "geometry"))
 RIGHT, WRONG = "all are right", "Arrays are not equal"
@@ -29,7 +29,10 @@ class Fault:
 FAULTS = {
     "none": Fault(TILE, "", "", RIGHT),
     "strides of the descriptor exchanged": Fault(
-        TILE, "next_line << 32 | next_plane << 16", "next_plane << 32 | next_line << 16", WRONG
+        TILE,
+        "next_line << 32 | next_plane << 16",
+        "next_plane << 32 | next_line << 16",
+        "an address outside of the shared memory that the launch asked for",
     ),
     "lines of the brick without their surroundings": Fault(
         TILE, "plan.halo().line_bytes() / 16", "plan.brick.w", WRONG
@@ -44,10 +47,13 @@ FAULTS = {
         TILE, "add_half(sums, row + other_rows, factors", "add_half(sums, row, factors", WRONG
     ),
     "a halo that is copied over while it is read": Fault(
-        HALO, "(step > 0) & (step <= copy_steps)", "(step >= 0) & (step < copy_steps)", "operands changed"
+        HALO,
+        "copy_chunks<chunks_a_step>(1 - halo, pair + 1",
+        "copy_chunks<chunks_a_step>(halo, pair + 1",
+        "operands changed",
     ),
-    "a halo that is copied too late": Fault(
-        GEOMETRY, "return steps() - ahead() - changes_elements;", "return steps() - 1;", "operands changed"
+    "a halo whose last part is not copied": Fault(
+        GEOMETRY, "return steps() - ahead() - changes_elements;", "return steps();", WRONG
     ),
     "voxels outside that are read": Fault(HALO, "            is_inside ? from", "            true ? from", WRONG),
     "no barrier": Fault(
@@ -92,7 +98,7 @@ def test_shows(name: str, tmp_path: Path) -> None:
 
 
 def run(library: Path, kind: str, order: str) -> str:
-    command = [sys.executable, "-m", "tests.kernels.hip.gemm.test_halo_products", str(library), kind]
+    command = [sys.executable, "-m", "tests.kernels.hip.gemm.test_halo_products", str(library), kind, "3"]
     environment = os.environ | {"ONNXC_HOST_ORDER": order}
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     return RIGHT if done.returncode == 0 else done.stderr

@@ -23,7 +23,7 @@ Extents = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Case:
-    """The shapes of halo_products.hip; the brick is that of a tile."""
+    """The shapes of halo_cases.h; the brick is that of a tile."""
 
     channels: int
     columns: int
@@ -43,8 +43,7 @@ CASES = [
 ]
 PRODUCTS = [(kind, number) for kind in ("float16", "xf32", "bf16x3") for number in range(len(CASES))]
 PRODUCTS += [("bfloat16", 0), ("bfloat16", 5)]
-# What lies before the first voxel and after the last, as a share of what the kernel reaches: as many as needed for
-# outputs like inputs, all before, none; some are cut off.
+# Padding before the first voxel and after the last, in halves of what the kernel reaches. Some inputs are cut off.
 PADS = {"same": (1, 1), "causal": (2, 0), "none": (0, 0), "cropped": (-1, 3)}
 
 
@@ -154,13 +153,12 @@ def test_under_the_address_sanitizer(tmp_path: Path, order: str) -> None:
 
 
 def main() -> None:
-    """The products of each kind that is named, all without a name."""
-    library, *kinds = sys.argv[1:]
+    """The products of a kind and a case, or all of them."""
+    library, *which = sys.argv[1:]
     for kind, number in PRODUCTS:
-        if not kinds or kind in kinds:
+        if not which or which == [kind, str(number)]:
             convolve(Path(library), kind, number, "integers", CASES[number].brick)
-    for kind in kinds or ["xf32", "bf16x3"]:
-        convolve(Path(library), kind, 0, "positive", (2, 2, 8))
+            convolve(Path(library), kind, number, "positive", (2, 2, 8))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ constexpr Row row() {
 }
 template <Products products>
 constexpr Row rows_of[] = {row<products, 256, 64, 0>(), row<products, 128, 128, 1>(), row<products, 64, 256, 2>(),
-                           row<products, 128, 64, 2>(), row<products, 64, 64, 1>(),   row<products, 128, 32, 0>(),
+                           row<products, 128, 64, 2>(), row<products, 64, 64, 1>(),   row<products, 128, 32, 0>(), row<products, 256, 32, 0>(),
                            row<products, 64, 64, 0, true>()};
 
 // 1 if there is such a row.

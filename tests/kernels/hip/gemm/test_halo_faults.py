@@ -55,7 +55,9 @@ FAULTS = {
     "a halo whose last part is not copied": Fault(
         GEOMETRY, "return steps() - ahead() - changes_elements;", "return steps();", WRONG
     ),
-    "voxels outside that are read": Fault(HALO, "            is_inside ? from", "            true ? from", WRONG),
+    "voxels beside the input that are read": Fault(
+        HALO, "(static_cast<uint32_t>(w) < static_cast<uint32_t>(size.w)) &", "true &", WRONG
+    ),
     "no barrier": Fault(
         HALO, "      Product::show_copies();\n      barrier();\n", "      Product::show_copies();\n", "operands changed"
     ),

@@ -31,14 +31,17 @@ inline constexpr Case cases[] = {{{64, 40, 1, {3, 3, 3}}, {256, 64}, {4, 8, 8}},
 template <Products products, int number>
 constexpr Row row() {
   constexpr Case of = cases[number];
-  constexpr GemmPlan plan{.shape = of.shape, .products = products, .tile = of.tile, .is_split = of.is_split, .brick = of.brick};
+  constexpr GemmPlan plan{
+      .shape = of.shape, .products = products, .tile = of.tile, .is_split = of.is_split, .brick = of.brick};
   static_assert(plan.has_suitable_tile(own_gpu));
   return {static_cast<int>(products), number, &convolve<plan, typename Element<products>::Type>};
 }
 
 // 1 if one of the tables has the row, which is run.
-inline int run_row(std::initializer_list<std::span<const Row>> tables, int products, int number, const float* input, const float* weights, float* output, const int64_t* sizes) {
-  const ConvSizes all = {1, {sizes[0], sizes[1], sizes[2]}, {sizes[3], sizes[4], sizes[5]}, {sizes[6], sizes[7], sizes[8]}};
+inline int run_row(std::initializer_list<std::span<const Row>> tables, int products, int number, const float* input,
+                   const float* weights, float* output, const int64_t* sizes) {
+  const ConvSizes all = {
+      1, {sizes[0], sizes[1], sizes[2]}, {sizes[3], sizes[4], sizes[5]}, {sizes[6], sizes[7], sizes[8]}};
   for (const std::span<const Row> table : tables)
     for (const Row& row : table)
       if (row.products == products && row.number == number) {

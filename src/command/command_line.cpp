@@ -345,7 +345,7 @@ struct Words {
     if (options.dump_shapes == on_standard_output) options.dump_shapes = "";
     if (options.report == on_standard_output) options.report = "";
     for (std::string& gpu : options.gpus)
-      if (gpu == "native") gpu = native_gpu().name;
+      if (gpu == "native") gpu = native_gpu(options.gpu_code == "cubin").name;
     check_gpus(options);
     check_gpu_code(options);
     check_marches(options);

@@ -48,6 +48,19 @@ TEST(GpuMachine, ACodeRunsOnlyOnCardsThatKnowIt) {
   }
 }
 
+TEST(GpuMachine, ACubinLoadsOnCardsOfItsGeneration) {
+  const auto nvidia = [](int capability, int units) {
+    const GpuMachine* const found = nearest_nvidia(capability, units, true);
+    return std::string(found != nullptr ? found->name : "none");
+  };
+  EXPECT_EQ(nvidia(86, 82), "a100");
+  EXPECT_EQ(nvidia(89, 58), "l4");
+  EXPECT_EQ(nvidia(90, 132), "h100");
+  EXPECT_EQ(nvidia(103, 160), "b200");
+  EXPECT_EQ(nvidia(110, 20), "none");
+  EXPECT_EQ(nvidia(121, 48), "rtx5090");
+}
+
 TEST(GpuMachine, TheNearestRowOfAGpu) {
   const auto nvidia = [](int capability, int units) {
     const GpuMachine* const found = nearest_nvidia(capability, units);

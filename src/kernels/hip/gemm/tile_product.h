@@ -4,8 +4,8 @@
 #include "kernels/hip/gemm/fma_tile.h"
 
 #ifdef __NVPTX__
+#include "kernels/hip/gemm/halo_tile.h"
 #include "kernels/hip/gemm/mma_tile.h"
-#include "kernels/hip/gemm/wgmma_tile.h"
 #else
 #include "kernels/hip/gemm/mfma_tile.h"
 #endif
@@ -25,17 +25,22 @@ struct TileProducts<machine::MatrixUnit::mma> {
   using Product = MmaTileProduct<plan.products, plan.tile>;
 };
 
-template <GemmPlan plan, bool uses_wgmma>
+template <GemmPlan plan, bool uses_wgmma, bool has_halo>
 struct HopperTileProduct : TileProducts<machine::MatrixUnit::mma> {};
 template <GemmPlan plan>
-struct HopperTileProduct<plan, true> {
+struct HopperTileProduct<plan, true, false> {
   template <GemmPlan>
   using Product = WgmmaTileProduct<plan.products, plan.tile>;
+};
+template <GemmPlan plan>
+struct HopperTileProduct<plan, true, true> {
+  template <GemmPlan>
+  using Product = HaloTileProduct<plan>;
 };
 template <>
 struct TileProducts<machine::MatrixUnit::wgmma> {
   template <GemmPlan plan>
-  using Product = typename HopperTileProduct<plan, plan.uses_wgmma(own_gpu)>::template Product<plan>;
+  using Product = typename HopperTileProduct<plan, plan.uses_wgmma(own_gpu), plan.has_halo()>::template Product<plan>;
 };
 #else
 template <>

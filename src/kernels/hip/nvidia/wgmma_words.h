@@ -69,6 +69,10 @@ template <int count>
 __device__ inline void start_bfloat16_products(float (&sums)[count][4], uint64_t rows, uint64_t factors) {
   ONNXC_PRODUCTS("k16.f32.bf16.bf16", "%[rows], %[factors], 1, 1, 1, 0, 0", [rows] "l"(rows), [factors] "l"(factors));
 }
+template <int count>
+__device__ inline void start_tf32_products(float (&sums)[count][4], uint64_t rows, uint64_t factors) {
+  ONNXC_PRODUCTS("k8.f32.tf32.tf32", "%[rows], %[factors], 1, 1, 1", [rows] "l"(rows), [factors] "l"(factors));
+}
 // The rows are in registers, as load_matrices gives those of a warp.
 template <int count>
 __device__ inline void start_tf32_products(float (&sums)[count][4], FourWords rows, uint64_t factors) {

@@ -154,6 +154,9 @@ CONVOLUTIONS = [
     Conv(64, 65, (3, 7, 5), (3, 3, 3), (2, 1, 0, 1, 1, 2), strides=(2, 1, 2), dtype=np.int8, zero=5),
     Conv(70, 20, (9, 11), (3, 3), (2, 2, 2, 2), dilations=(2, 2), w_dtype=np.uint8, w_zero=128, zero=7),
     Conv(64, 96, (33,), (5,), (2, 2), groups=2, zero=100),
+    Conv(48, 48, (3, 4, 5), (3, 3, 3), (1,) * 6, groups=48, zero=3),  # 16 groups at once
+    Conv(32, 64, (5, 6), (3, 3), (1,) * 4, groups=4, zero=200, dtype=np.uint8),  # 2 groups at once
+    Conv(15, 9, (5, 6), (3, 3), groups=3, dtype=np.int8, zero=-7),  # all at once
     Conv(210, 130, (2, 3, 5), (1, 1, 1), w_dtype=np.uint8, w_zero=3),
     Conv(256, 24, (3, 3, 3), (3, 3, 3), (1,) * 6, zero=1),  # in parts
 ]

@@ -58,6 +58,46 @@ TEST(GemmGeometry, EvenPartsOfAStepAreAtOneTapWhereTheKernelCountsOn) {
   }
 }
 
+TEST(GemmGeometry, ATapIsAsMuchFurtherInAHaloForEachRow) {
+  for (const kernels::Axes& brick : kernels::bricks)
+    for (const kernels::Axes& kernel : {kernels::Axes{3, 3, 3}, kernels::Axes{1, 2, 5}})
+      for (const kernels::Axes& dilation : {kernels::Axes{1, 1, 1}, kernels::Axes{2, 3, 1}}) {
+        const kernels::Halo halo{brick, kernel, dilation, 2, false};
+        const kernels::Axes size = halo.voxels();
+        const kernels::Axes tap{(kernel.d - 1) * dilation.d, (kernel.h - 1) * dilation.h, (kernel.w - 1) * dilation.w};
+        for (int64_t row = 0; row < brick.product(); ++row) {
+          const kernels::Axes at{row / (brick.h * brick.w), row / brick.w % brick.h, row % brick.w};
+          const int64_t as_read = halo.offset_of_rows(row / 64) + row % 64 / 8 * halo.line_bytes() +
+                                  row % 8 * kernels::matrix_row_bytes + halo.offset(tap.d, tap.h, tap.w),
+                        voxel = ((at.d + tap.d) * size.h + at.h + tap.h) * size.w + at.w + tap.w;
+          EXPECT_EQ(as_read, voxel * kernels::matrix_row_bytes);
+          EXPECT_LT(voxel, size.product());
+        }
+        EXPECT_GE(halo.plane_bytes(), size.product() * kernels::matrix_row_bytes);
+      }
+}
+
+// Eight threads write 16 bytes each at once, all banks are 128 bytes.
+TEST(GemmGeometry, CopiesToAHaloMeetDifferentBanks) {
+  for (const int64_t blocks : {1, 2})
+    for (const kernels::Axes& brick : kernels::bricks) {
+      const kernels::Halo halo{brick, {3, 3, 3}, {1, 1, 1}, blocks, false};
+      std::set<int64_t> banks;
+      for (int64_t thread = 0; thread < 8; ++thread) {
+        const int64_t chunk = thread % halo.block_chunks(), voxel = thread / halo.block_chunks();
+        banks.insert((chunk * halo.plane_bytes() + voxel * 16) % 128 / 16);
+      }
+      EXPECT_EQ(banks.size(), 8);
+    }
+}
+
+TEST(GemmGeometry, BricksCoverTheOutput) {
+  const GemmPlan plan{.shape = {64, 80, 1, {3, 3, 3}}, .tile = {256, 64}, .brick = {4, 8, 8}};
+  const kernels::ConvSizes sizes{2, {5, 16, 9}, {5, 16, 9}, {1, 1, 1}};
+  EXPECT_EQ(plan.row_tiles(sizes.output), (kernels::Axes{2, 2, 2}));
+  EXPECT_EQ(plan.tiles(sizes), 2 * 8 * 2);
+}
+
 TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
   for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
     std::set<uint32_t> seen;

@@ -99,7 +99,7 @@ MUTATIONS = [
     ),
     Mutation(
         "parts of the reduction that overlap",
-        [Change("share + (part < more)}", "share + 1}", GEMM)],
+        [Change("share + (part < more)}", "share + 1}", BLOCK)],
         "past the end of a device allocation",
     ),
     Mutation(

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.kernels.hip.mutations.broken_kernels import WRONG_RESULT, Change, Mutation, MutationTests, Network
 
 GEMM, LOADS = "gemm/implicit_gemm.h", "gemm/gemm_loads.h"
-BLOCK, TILE, MFMA = "gemm/gemm_block.h", "gemm/gemm_tile.h", "gemm/mfma_tile.h"
+BLOCK, TILE, MFMA = "gemm/gemm_block.h", "gemm/gemm_tile.h", "gemm/matrix_tile.h"
 
 MUTATIONS = [
     Mutation(

@@ -160,7 +160,10 @@ def test_libraries_for_wavefronts_of_32_lanes(model: Path) -> None:
     ("options", "message"),
     [
         (("--gpu-arch", "gfx1036"), "gfx1036"),
-        (("--gpu-arch", "gfx1036"), "rx7600,gfx1150,radeon890m,gfx1151,radeon8060s,gfx1201,rx9070xt,rx9070,gfx1200"),
+        (
+            ("--gpu-arch", "gfx1036"),
+            "gfx1102 rx7600 gfx1150 radeon890m gfx1151 radeon8060s gfx1201 rx9070xt rx9070 gfx1200",
+        ),
         (("--gpu-arch", "gfx942,gfx942"), "--gpu-arch names gfx942 twice"),
         (("--gpu-arch", "gfx942,mi300x"), "--gpu-arch names mi300x twice"),
         (

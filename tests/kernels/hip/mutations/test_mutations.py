@@ -136,7 +136,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accumulator not cleared",
-        [Change("sums[i][j] = Float16(0.0f);", 'asm volatile("" : "=a"(sums[i][j]));', TILE)],
+        [Change("sums[i][j] = Sums{};", 'asm volatile("" : "=a"(sums[i][j]));', TILE)],
         "which was never written",
     ),
     Mutation("bias index off by one", [Change("p0[c];", "p0[c + 1];")], WRONG_RESULT),

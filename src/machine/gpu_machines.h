@@ -9,8 +9,9 @@
 namespace onnxc::machine {
 
 // The first of an architecture is the one that its name means.
-inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x,  mi300x_cpx, mi300a, mi355x, rx7900xtx, a100,
-                                              l4,     rtx4090, h100,       h200,   b200,   rtx5090};
+inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x,     mi300x_cpx,  mi300a,   mi355x, rx7900xtx, rx7800xt,
+                                              rx7600, radeon890m, radeon8060s, rx9070xt, rx9070, rx9060xt,  a100,
+                                              l4,     rtx4090,    h100,        h200,     b200,   rtx5090};
 
 // Finds the row by the name of a card or of an architecture; null if no row has it.
 constexpr const GpuMachine* find_gpu(std::string_view name) {

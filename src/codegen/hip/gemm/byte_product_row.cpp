@@ -1,5 +1,6 @@
-// Products of bytes on NVIDIA's matrix unit: ConvInteger and MatMulInteger with constant weights, and what becomes one
-// of them (QLinearConv, QLinearMatMul, and with use_integer_products.h convolutions between dequantised numbers).
+// Products of bytes on the matrix units of NVIDIA's GPUs and of AMD's RDNA: ConvInteger and MatMulInteger with constant
+// weights, and what becomes one of them (QLinearConv, QLinearMatMul, and with use_integer_products.h convolutions
+// between dequantised numbers).
 //
 //   sum of (x - zero) * w   =   sum of x * w   -   zero * (sum of w)
 //
@@ -176,7 +177,7 @@ void offer(ByteProduct product, LayoutDemand demand, const Layout& reads, const 
 }  // namespace
 
 void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!machine::multiplies_by_mma(gpu)) return;
+  if (!machine::multiplies_bytes(gpu)) return;
   std::optional<ByteProduct> product = as_convolution(problem, gpu);
   if (!product) return;
   const Layout blocks = Layout::channel_blocked(problem.node->inputs[input]->shape->size(), kernels::block_channels);
@@ -184,7 +185,7 @@ void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Of
 }
 
 void offer_byte_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!machine::multiplies_by_mma(gpu)) return;
+  if (!machine::multiplies_bytes(gpu)) return;
   std::optional<ByteProduct> product = as_matrix_product(problem, gpu);
   if (!product) return;
   const size_t rank = problem.node->inputs[input]->shape->size();

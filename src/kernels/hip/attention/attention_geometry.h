@@ -26,8 +26,11 @@ struct FlashAttentionPlan {
   constexpr int64_t value_row_bytes() const { return tile * element_bytes() + 16; }
   constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
   constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
-  // Whether a GPU makes the products by attention_mma.h; else by attention_mfma.h.
+  // Whether a GPU makes the products by attention_mma.h; else by attention_mfma.h, if it has MFMA.
   static constexpr bool has_mma(const GpuMachine& gpu) { return machine::multiplies_by_mma(gpu); }
+  static constexpr bool is_for(const GpuMachine& gpu) {
+    return has_mma(gpu) || gpu.matrix_unit == machine::MatrixUnit::mfma;
+  }
   // MFMA's lanes read with a key each what is added to the scores, and exchange the results: each wavefront has rows of
   // 16 queries.
   constexpr bool scores_change_lanes(const GpuMachine& gpu) const { return reads_scores && !has_mma(gpu); }

@@ -13,15 +13,15 @@
 
 namespace onnxc::kernels {
 
-// How the matrix unit multiplies, by its instructions; without one the vector unit makes the same products of the same
-// operands. Sums are float32; those of bytes are int32, which wraps around.
+// How the matrix unit multiplies, by CDNA's instructions or NVIDIA's; RDNA's are v_wmma_f32_16x16x16. Sums are float32;
+// those of bytes are int32, which wraps around.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
   bf16x3,    // operands as the sum of two bfloat16: 16 bits of mantissa, three products; an infinity becomes a NaN
   float16,   // v_mfma_f32_32x32x8_f16, for operands stored as float16: exact
   bfloat16,  // v_mfma_f32_32x32x8_bf16_1k, for operands stored as bfloat16: exact
-  int8,      // mma.sync m16n8k32 of signed bytes: exact
+  int8,      // mma.sync m16n8k32 or v_wmma_i32_16x16x16_iu8 of signed bytes: exact
   uint8,     // the same of unsigned bytes with weights that are signed
 };
 
@@ -36,17 +36,16 @@ constexpr int64_t operand_bytes(Products products) {
 
 // Whether the vector unit makes them.
 constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
-  return gpu.matrix_unit == machine::MatrixUnit::none ||
-         (machine::multiplies_by_mma(gpu) && products == Products::float32);
+  return products == Products::float32 && gpu.matrix_unit != machine::MatrixUnit::mfma;
 }
 
 // The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
-// for xf32 twice the cycles of 16-bit types, for bytes half of them, MFMA for float32 eight times.
+// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu, int64_t half_products_a_cycle) {
   constexpr int64_t count = 32 * 32 * 16;
   const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
   if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
-  if (is_bytes(products)) return count / (2 * half_products_a_cycle);
+  if (is_bytes(products)) return count / (gpu.byte_products_a_half * half_products_a_cycle);
   return of_one * count / half_products_a_cycle *
          (products == Products::float32 ? 8
           : products == Products::xf32  ? 2
@@ -166,11 +165,13 @@ struct GemmPlan {
   }
   // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. There a thread of two blocks has
   // 128 registers, and the sums of a large tile leave too few for operands on their way to LDS, but for the packed
-  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one. A narrow one begins and
-  // ends less often than one of half its rows.
+  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one. On RDNA, whose lanes
+  // have 192 registers, the sums of the largest tile spill. A narrow one begins and ends less often than one of half
+  // its rows.
   constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
     constexpr GemmTile tall{256, 64}, wide{64, 256}, narrow{256, 32};
     if (has_halo()) return has_suitable_brick(gpu);
+    if (machine::multiplies_by_wmma(gpu)) return tile.sums() <= 64 && tile != narrow;
     if (!machine::multiplies_by_mma(gpu)) return tile != tall && tile != narrow;
     if (tile.sums() < 64) return true;
     if (copies(gpu)) return masks_taps() && (tile != wide || !on_vector_unit(products, gpu));
@@ -227,18 +228,21 @@ struct GemmPlan {
     return kernels::product_cycles(products, gpu,
                                    uses_wgmma(gpu) ? gpu.wgmma_products_a_cycle : gpu.half_products_a_cycle);
   }
-  // The bytes of LDS that the threads of a block read in a step. Two quarters read each row and column. On NVIDIA's
-  // matrix unit each of eight warps reads its own, and on the vector unit each thread, wherever others read the same.
-  // With wgmma half of the block reads its columns once for each 64 rows.
+  // The bytes of LDS that the threads of a block read in a step. With MFMA two quarters read each row and column. Each
+  // of eight wavefronts of 32 lanes reads its own, with the WMMA of RDNA3 twice, and on the vector unit each thread,
+  // wherever others read the same. With wgmma half of the block reads its columns once for each 64 rows.
   constexpr int64_t lds_read_bytes(const GpuMachine& gpu) const {
-    if (!machine::multiplies_by_mma(gpu)) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
+    if (on_vector_unit(products, gpu))
+      return nest_threads * lds_row_bytes *
+             (machine::multiplies_by_mma(gpu) ? rows / 8 + columns / 4 : rows / 16 + columns / 2);
+    if (gpu.matrix_unit == machine::MatrixUnit::mfma) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
     if (uses_wgmma(gpu)) {
       const int64_t read = 2 * (tile.warpgroup_rows() / 64) * (64 + tile.warpgroup_columns()) * lds_row_bytes;
       return products == Products::bf16x3 ? read * 3 / 2 : read;
     }
-    const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
-    if (on_vector_unit(products, gpu)) return nest_threads * (rows / 8 + columns / 4) * lds_row_bytes;
-    return 8 * (rows + columns) * lds_row_bytes;
+    const int64_t copies_of_operands = gpu.matrix_unit == machine::MatrixUnit::wmma ? 2 : 1;
+    return 8 * copies_of_operands * (rows + columns) * lds_row_bytes;
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_bytes(products) ? 64 : is_half(products) ? 32 : 16; }

@@ -12,7 +12,7 @@
 // out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
 // gemm_loads.h says how they are read.
 //
-// Products are made by the matrix unit, or by the vector unit if there is none (fma_tile.h).
+// Products are made by the matrix unit, or by the vector unit if that does not multiply float32 (tile_product.h).
 //
 // Limits: a group of few output channels leaves columns of its tile unused.
 #pragma once

@@ -1,6 +1,7 @@
-"""Products of bytes on NVIDIA's matrix unit, to the bit against a plain loop.
+"""Products of bytes on the matrix units of NVIDIA's GPUs and of AMD's RDNA, to the bit against a plain loop.
 
-The source of the kernels runs on the host (tools/host_blocks). Sizes lie around the edges of a tile, of a step of 64
+The source of the kernels runs on the host (tools/host_blocks), launched by the stand-in for NVIDIA's driver. Those of
+RDNA carry out the plan for sm_80. Sizes lie around the edges of a tile, of a step of 64
 channels and of a block of 16."""
 
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from tools.host_blocks import asan_runtime, build_kernels
 pytestmark = pytest.mark.usefixtures("commands")
 
 GPU = ("--target", "gpu", "--march", "x86-64-v3")
-ARCHITECTURES = ["sm_80", "sm_90a"]
+RDNA = ["gfx1100", "gfx1201"]
+ARCHITECTURES = ["sm_80", "sm_90a", *RDNA]
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Graph:
 def run(graph: Graph, folder: Path, monkeypatch: pytest.MonkeyPatch, products: int, **options: Any) -> str:
     """Compares every output, and returns the source of the kernels, which have so many products of bytes."""
     architecture = options.get("architecture", "sm_80")
-    target = (*GPU, "--gpu-arch", architecture)
+    target = (*GPU, "--gpu-arch", "sm_80" if architecture in RDNA else architecture)
     onnx.save(graph.proto(), folder / "model.onnx")
     onnxc_commands.compile_model(folder / "model.onnx", folder / "model.cpp", *target, "--emit", "source")
     source = folder / "model.cpp.device.hip"

@@ -142,9 +142,9 @@ TEST(GemmGeometry, PartsFillTheGpuAndAreNotTooShort) {
 
 TEST(GemmGeometry, PartsAreAsManyAsTheGpuHasUnitsFor) {
   const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}, .tile = {64, 64}, .is_split = true};
-  EXPECT_EQ(plan.parts(52, gfx942), 11);  // 2 * 304 / 52
-  EXPECT_EQ(plan.parts(52, machine::gfx90a), 4);
-  EXPECT_EQ(plan.parts(52, gfx1100), 3);
+  EXPECT_EQ(plan.parts(20, gfx942), 30);  // 2 * 304 / 20
+  EXPECT_EQ(plan.parts(20, machine::gfx90a), 11);
+  EXPECT_EQ(plan.parts(20, gfx1100), 4);
 }
 
 TEST(GemmChoice, FitsTheLimitsForEveryShape) {
@@ -184,13 +184,33 @@ TEST(GemmChoice, CutsTheReductionWhereTilesAreFew) {
   EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}, gfx942).plan.is_split);
 }
 
-TEST(GemmChoice, OfAGpuWithoutMfmaTheVectorUnitMultiplies) {
+TEST(GemmChoice, OnRdnaTheVectorUnitMultipliesFloat32) {
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
   const GpuEstimate slow = choose_gemm(deep, {rows(1 << 20), true}, gfx1100).estimate;
   EXPECT_EQ(slow.bound, GpuBound::vector_unit);
-  // At least 2^20 rows x 512 x 27 x 512 products, 64 of a compute unit in a cycle.
-  EXPECT_GT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96);
-  EXPECT_LT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96 * 1.1);
+  // At least 2^20 rows x 512 x 27 x 512 products, 128 of a work group processor in a cycle.
+  EXPECT_GT(slow.cycles, std::ldexp(27.0, 20 + 18 - 7) / 48);
+  EXPECT_LT(slow.cycles, std::ldexp(27.0, 20 + 18 - 7) / 48 * 1.1);
+}
+
+// A work group processor makes 512 products in a cycle on RDNA3, 1,024 on RDNA4; bf16x3 takes three.
+TEST(GemmChoice, OnRdnaTheMatrixUnitMultipliesTheRest) {
+  const auto cycles = [](Products products, const machine::GpuMachine& gpu) {
+    const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}, .products = products};
+    const GpuEstimate estimate = choose_gemm(deep, {rows(1 << 20), true}, gpu).estimate;
+    EXPECT_EQ(estimate.bound, GpuBound::matrix_unit);
+    return estimate.cycles * gpu.compute_units / std::ldexp(27.0, 20 + 18);
+  };
+  const auto expect_rate = [&](Products products, const machine::GpuMachine& gpu, double rate) {
+    EXPECT_NEAR(cycles(products, gpu) * rate, 1.05, 0.05) << gpu.name;
+  };
+  for (const Products halves : {Products::float16, Products::bfloat16}) {
+    expect_rate(halves, gfx1100, 512);
+    expect_rate(halves, machine::gfx1201, 1024);
+  }
+  expect_rate(Products::bf16x3, gfx1100, 512.0 / 3);
+  expect_rate(Products::bf16x3, machine::gfx1201, 1024.0 / 3);
+  expect_rate(Products::int8, gfx1100, 512);
 }
 
 TEST(GemmChoice, FitsTheLimitsOfEachGpu) {

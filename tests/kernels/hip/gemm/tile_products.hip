@@ -1,11 +1,12 @@
-// Convolutions by products of a warp (mma.sync), on Hopper of four (wgmma), with every tile.
+// Convolutions by products of a warp (mma.sync, on RDNA WMMA), on Hopper of four (wgmma), with every tile.
 #include <span>
 
 #include "convolution_on_host.h"
 
 namespace onnxc::kernels {
 
-inline constexpr bool is_hopper = own_gpu.matrix_unit == machine::MatrixUnit::wgmma;
+inline constexpr bool is_hopper = own_gpu.matrix_unit == machine::MatrixUnit::wgmma,
+                      is_rdna = machine::multiplies_by_wmma(own_gpu);
 
 struct Row {
   int products, rows, columns, shape, parts;
@@ -31,7 +32,7 @@ extern "C" int convolution(int products, int rows, int columns, int shape, int p
                            const float* weights, float* output, const int64_t* sizes) {
   const ConvSizes all = {1, {sizes[0], sizes[1], sizes[2]}, {sizes[3], sizes[4], sizes[5]}, {sizes[6], sizes[7], sizes[8]}};
   using enum Products;
-  for (const std::span<const Row> table : {std::span(rows_of<float16>), std::span(rows_of<xf32>), std::span(rows_of<is_hopper ? bfloat16 : float32>), std::span(rows_of<is_hopper ? bfloat16 : bf16x3>)})
+  for (const std::span<const Row> table : {std::span(rows_of<float16>), std::span(rows_of<is_rdna ? bfloat16 : xf32>), std::span(rows_of<is_hopper ? bfloat16 : float32>), std::span(rows_of<is_hopper ? bfloat16 : bf16x3>)})
     for (const Row& row : table)
       if (row.products == products && row.rows == rows && row.columns == columns && row.shape == shape && row.parts == parts) {
         row.run(input, weights, output, all);

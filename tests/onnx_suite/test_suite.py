@@ -1,8 +1,8 @@
 """Every test of the ONNX package's own suite, compiled and run as it is: `make suite`.
 
-A fixed sixteenth of the CPU's half, and a smaller part of the GPU's, is in every test run; the rest is slow, and what is
-left of the GPU's half runs only if it is asked for. A test that cannot pass, or does not yet, is in a list (listed.py)
-and must fail: when it begins to pass its line has to go.
+A fixed sixteenth of the CPU's half, and a smaller part of the GPU's, is in every test run; the rest is slow, and what
+is left of the GPU's half runs only if it is asked for. A test that cannot pass, or does not yet, is in a list
+(listed.py) and must fail: when it begins to pass its line has to go.
 """
 
 from collections.abc import Callable

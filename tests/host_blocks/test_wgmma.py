@@ -13,7 +13,7 @@ from tools.host_blocks import build_kernels
 
 SOURCE = Path(__file__).parent / "wgmma.hip"
 GROUPS, ROWS = 2, 64
-COLUMNS = [32, 64, 128]
+COLUMNS = [32, 48, 64, 128]
 SHARED_BYTES = 65 * 1024
 # How rows lie, as the kernel numbers it: in a half of rows of 64 bytes, or without a swizzle.
 HALVES, IN_LINES, EXCHANGED = (0, 1), 2, 3

@@ -95,12 +95,15 @@ void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int
 }
 
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::float16>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void f16_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::bfloat16>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void bf16_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::tf32>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void tf32_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::tf32>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::tf32>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::tf32>(a, b, c, d, half); }
 

@@ -74,7 +74,7 @@ struct GemmTile {
 inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64},
                                           {128, 64},  {64, 64},   {256, 32}, {128, 32}};
 // Those of bricks of voxels.
-inline constexpr GemmTile halo_tiles[] = {{512, 32}, {256, 64}, {256, 32}, {128, 128}, {128, 64}, {128, 32}};
+inline constexpr GemmTile halo_tiles[] = {{512, 32}, {256, 64}, {256, 48}, {256, 32}, {128, 128}, {128, 64}, {128, 32}};
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four

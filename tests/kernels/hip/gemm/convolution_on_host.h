@@ -79,9 +79,10 @@ void run(int64_t blocks, int64_t launch_bytes, Function function) {
                           {[](void* of) { (*static_cast<Function*>(of))(); }, &function});
 }
 
-// input [channels, d, h, w], weights [columns, channels, taps], output [columns, d, h, w].
-template <GemmPlan plan, class T>
-void convolve(const float* input, const float* weights, float* output, const ConvSizes& sizes) {
+// input [channels, d, h, w], weights [columns, channels, taps], output [columns, d, h, w]. launch(arguments) runs the
+// kernels.
+template <GemmPlan plan, class T, class Launch>
+void convolve_by(const float* input, const float* weights, float* output, const ConvSizes& sizes, Launch launch) {
   using Weight = WeightOf<plan, T>;
   const int64_t channels = plan.shape.input_channels, columns = plan.shape.output_channels,
                 voxels = sizes.input.product(), results = sizes.output.product();
@@ -105,12 +106,19 @@ void convolve(const float* input, const float* weights, float* output, const Con
                                                  workspace.data(),
                                                  plan.launch(sizes, own_gpu),
                                                  0};
-  run(plan.blocks(sizes, own_gpu), plan.launch_lds_bytes(own_gpu), [&] { implicit_gemm<plan>(arguments, Sum{}); });
-  if constexpr (plan.is_split)
-    run(plan.combining_blocks(sizes, own_gpu), 0, [&] { combine_parts<plan>(arguments, Sum{}); });
+  launch(arguments);
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t voxel = 0; voxel < results; ++voxel)
       output[column * results + voxel] = static_cast<float>(out.data()[offset_in_blocks(sizes.output, column, voxel)]);
+}
+
+template <GemmPlan plan, class T>
+void convolve(const float* input, const float* weights, float* output, const ConvSizes& sizes) {
+  convolve_by<plan, T>(input, weights, output, sizes, [&](const auto& arguments) {
+    run(plan.blocks(sizes, own_gpu), plan.launch_lds_bytes(own_gpu), [&] { implicit_gemm<plan>(arguments, Sum{}); });
+    if constexpr (plan.is_split)
+      run(plan.combining_blocks(sizes, own_gpu), 0, [&] { combine_parts<plan>(arguments, Sum{}); });
+  });
 }
 
 template <Products products>

@@ -40,6 +40,7 @@ CASES = [
     Case(32, 64, (3, 1, 5), (2, 8, 8)),
     Case(80, 32, (3, 2, 3), (1, 32, 8)),
     Case(20, 16, (3, 3, 3), (8, 8, 8)),
+    Case(32, 96, (1, 3, 3), (1, 32, 8)),
 ]
 PRODUCTS = [(kind, number) for kind in ("float16", "xf32", "bf16x3") for number in range(len(CASES))]
 PRODUCTS += [("bfloat16", 0), ("bfloat16", 5)]
@@ -140,6 +141,26 @@ def test_an_impulse(library: Path, number: int) -> None:
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "xf32", "bf16x3"])
 def test_rounding(library: Path, kind: str, values: str) -> None:
     convolve(library, kind, 0, values, (3, 7, 8))
+
+
+def test_statistics_of_bricks(tmp_path: Path) -> None:
+    """The mean of each channel, what is left of it, and the sum of the squares of the differences from it."""
+    import torch
+
+    build_kernels(Path(__file__).with_name("halo_moments.hip"), "sm_90a", tmp_path / "moments.so")
+    random = np.random.default_rng(0)
+    extents = np.array([2, 32, 8], np.int64)
+    x, w = (made_of("integers", shape, random) for shape in ((32, *extents), (96, 32, 1, 3, 3)))
+    result = np.full((96, *extents), np.nan, np.float32)
+    partial = np.full((6, 2, 3, 16), np.nan, np.float32)
+    places = [ctypes.c_void_p(array.ctypes.data) for array in (x, w, result, partial, extents)]
+    ctypes.CDLL(str(tmp_path / "moments.so")).convolution(*places)
+    y = torch.nn.functional.conv3d(torch.from_numpy(x).double(), torch.from_numpy(w).double(), padding=(0, 1, 1))
+    np.testing.assert_array_equal(result, y.numpy())
+    mean, rest, squares = (partial[:, :, i].transpose(0, 2, 1).reshape(96, 2).astype(np.float64) for i in range(3))
+    of_bricks = y.numpy().reshape(96, 2, -1)
+    np.testing.assert_allclose(mean + rest, of_bricks.mean(2), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(squares, of_bricks.var(2) * of_bricks.shape[2], rtol=1e-5)
 
 
 @pytest.mark.slow

@@ -82,7 +82,7 @@ ALL = [
 BRICKS = [
     Plan(products, tile, channels, columns * tile[1], kernel, split=split, brick=brick)
     for products in ("float16", "xf32", "bf16x3")
-    for tile, brick in (((256, 64), (4, 8, 8)), ((512, 32), (8, 8, 8)), ((128, 128), (2, 8, 8)))
+    for tile, brick in (((256, 64), (4, 8, 8)), ((256, 48), (4, 8, 8)), ((512, 32), (8, 8, 8)), ((128, 128), (2, 8, 8)))
     for channels, columns, kernel in ((64, 2, TAPS), (20, 1, (1, 3, 3)), (128, 2, (5, 1, 1)))
     for split in (False, True)
 ]

@@ -9,8 +9,8 @@
 // When the maximum grows, the sums and results so far are scaled (online softmax). A row with NaN or +inf, or of only
 // -inf, is NaN.
 //
-// Limits: depth at most 64 (128 in 16 bits), 128 columns; a depth that is not a multiple of 8 (16 in 16 bits) is padded
-// with zeros, columns to a multiple of 32 (of 16 if wavefronts have 32 lanes).
+// Limits: depth at most 64 (128 in 16 bits), 128 columns. A depth that is not a multiple of 8 (16 in 16 bits) is padded
+// with zeros, columns to a multiple of 32, or of 16 if wavefronts have 32 lanes.
 #pragma once
 
 #ifdef __NVPTX__

@@ -124,7 +124,7 @@ class WmmaAttention : public AttentionOperands<WmmaAttention<plan, T, Output>, p
     return Unit::is_whole ? 2 * r + half : results * half + r;
   }
   __device__ int key_at(int key_tile, int r) const { return key_tile * side + result_row(r, half_); }
-  // Of a pair, the chunk that an operand of this lane has.
+  // The chunk of a pair that an operand of this lane has.
   __device__ int chunk_at(int c) const { return chunks == 1 ? half_ : c; }
 
   template <class Place>

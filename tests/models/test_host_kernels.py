@@ -110,7 +110,7 @@ def test_on_hopper(
     assert any(asked_bytes((tmp_path / "model.cpp").read_text()).values())
 
 
-# Products by WMMA, in each type. Attention is one kernel in the plan, and several on RDNA.
+# Products by WMMA, in each type.
 ON_RDNA = [
     ("convolutions", ("--fp32", "bf16x3")),
     ("half_network", ()),
@@ -122,6 +122,7 @@ ON_RDNA = [
             ("transposed_convolutions", ("--fp32", "bf16x3")),
             ("transposed_convolutions", ("--precision", "bfloat16")),
             ("lower_ranks", ("--precision", "float16")),
+            ("transformer_layer", ("--precision", "bfloat16")),
             ("unet3d_narrow", ("--precision", "float16")),
             ("r3d_18_narrow", ("--precision", "bfloat16")),
             ("convolutions", ("--precision", "float16")),

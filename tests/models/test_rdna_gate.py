@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -10,9 +11,12 @@ from models.export import export
 from models.zoo import ROWS, ModelRow
 from tests import onnxc_commands
 from tests.codegen.hip.gemm.test_byte_products import CONVOLUTIONS, convolutions
+from tests.codegen.hip.gpu_model import BFLOAT16, FLOAT16, Dims
+from tests.codegen.hip.test_attention import Sizes, attention_model
 from tests.models import code_object
 from tests.models.code_object import Kernel
-from tests.models.test_gpu import Planned, planned, plans
+from tests.models.test_gpu import Planned, attentions, planned, plans
+from tests.models.test_nvidia_gate import HALF_HEADS
 
 ARCHITECTURES = ["gfx1100", "gfx1201"]
 # The most LDS of a block; registers of a lane, with which eight wavefronts share a SIMD unit of 1,536.
@@ -75,12 +79,15 @@ def planning_faults(kernel: Kernel, plan: Planned) -> list[str]:
 
 
 def main_loop(kernel: Kernel) -> tuple[str, ...]:
-    """The reduction: the loop that has barriers; few steps are not in a loop, and end with the last product."""
+    """The reduction: the loop that has barriers; few steps are not in a loop, and end with the last product. On the
+    vector unit it is the loop over the chunks of a step."""
+    if not any(mnemonic.startswith("v_wmma") for mnemonic in kernel.code):
+        return max(kernel.loops, key=lambda loop: sum("fma" in mnemonic for mnemonic in loop), default=())
     mains = [loop for loop in kernel.loops if any(mnemonic.startswith("s_barrier") for mnemonic in loop)]
     if mains:
         return mains[0]
     products = [place for place, mnemonic in enumerate(kernel.code) if mnemonic.startswith("v_wmma")]
-    return kernel.code[: products[-1] + 1] if products else kernel.code
+    return kernel.code[: products[-1] + 1]
 
 
 def early_waits(loop: tuple[str, ...]) -> list[str]:
@@ -128,6 +135,21 @@ def product_faults(kernel: Kernel, plan: str) -> list[str]:
     return found
 
 
+def attention_faults(kernel: Kernel, plan: str) -> list[str]:
+    """Products stand only in the loop over the keys, which LDS gives in chunks of 16 bytes."""
+    depth, columns = map(int, re.findall(r"Plan\{(\d+), (\d+)", plan)[0])
+    # A step has two tiles of 16 keys; a product takes 16 elements of a query, or 16 columns.
+    expected = 2 * (-(-depth // 16) + -(-columns // 16))
+    found = []
+    made = sum(mnemonic.startswith("v_wmma") for mnemonic in kernel.code)
+    if made != expected:
+        found.append(f"{made} products on the matrix unit, {expected} expected in a step")
+    narrow = {mnemonic for mnemonic in kernel.code if mnemonic.startswith("ds_load") and mnemonic != "ds_load_b128"}
+    if narrow:
+        found.append(f"{narrow} in a step")
+    return found
+
+
 def check(model: Path, architecture: str, folder: Path, *options: str) -> dict[str, str]:
     """Returns the plans of the kernels that are matrix products."""
     gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3", *options)
@@ -137,7 +159,7 @@ def check(model: Path, architecture: str, folder: Path, *options: str) -> dict[s
     kernels = code_object.kernels(code_object.extract(shared_object, folder / "kernels.co"))
     assert kernels
     counted_on, products = planned(source), plans(source)
-    assert "attention<" not in source
+    fused = attentions(source)
     problems = []
     for kernel in kernels:
         wrong = faults(kernel)
@@ -145,6 +167,8 @@ def check(model: Path, architecture: str, folder: Path, *options: str) -> dict[s
             wrong += planning_faults(kernel, counted_on[kernel.name])
         if kernel.name in products:
             wrong += product_faults(kernel, products[kernel.name])
+        if kernel.name in fused:
+            wrong += attention_faults(kernel, fused[kernel.name])
         problems += [f"{kernel.name}: {fault} ({products.get(kernel.name)})" for fault in wrong]
     assert not problems, "\n".join(problems)
     return products
@@ -170,6 +194,36 @@ def test_gate_of_bytes(architecture: str, tmp_path: Path) -> None:
     onnx.save(convolutions(CONVOLUTIONS).proto(), tmp_path / "model.onnx")
     found = check(tmp_path / "model.onnx", architecture, tmp_path)
     assert len({plan for plan in found.values() if re.search(r"Products::u?int8", plan)}) == len(CONVOLUTIONS)
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("dtype", "heads"),
+    [
+        pytest.param(FLOAT16, [(64, 64), (40, 40)], id="float16"),
+        pytest.param(FLOAT16, HALF_HEADS, id="float16-all", marks=pytest.mark.slow),
+        pytest.param(BFLOAT16, HALF_HEADS, id="bfloat16-all", marks=pytest.mark.slow),
+    ],
+)
+def test_gate_of_attention(dtype: Any, heads: list[tuple[int, int]], architecture: str, tmp_path: Path) -> None:
+    """With and without biases, whose addresses take registers."""
+    biases: tuple[tuple[Dims, ...], ...] = ((), ((1, 2, 35, 40), (1, 1, 35, 40)))
+    cases = [Sizes(1, 2, 35, 40, *head, masks) for masks in biases for head in heads]
+    onnx.save(attention_model(cases, dtype), tmp_path / "model.onnx")
+    check(tmp_path / "model.onnx", architecture, tmp_path)
+    assert attentions((tmp_path / "model.cpp.device.hip").read_text())
+
+
+def test_gate_finds_faults_of_attention() -> None:
+    plan = "Plan{40, 20, Products::float16, true}"
+    code = ("ds_load_b128",) * 10 + ("v_wmma_f32_16x16x16_f16",) * 10
+    good = Kernel("kernel0", (), 8, 100, 0, 0, 8192, (), code)
+    assert not attention_faults(good, plan)
+    for other in (plan.replace("40", "49"), plan.replace("20", "33")):
+        assert attention_faults(good, other), other
+    for changed in (code[:-1], (*code, "ds_load_b64")):
+        assert attention_faults(Kernel(**{**good.__dict__, "code": changed}), plan), changed
 
 
 def test_gate_finds_faults() -> None:

@@ -8,7 +8,6 @@
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
 #include "codegen/hip/gemm/gemm_choice.h"
-#include "kernels/hip/attention/attention_geometry.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -80,7 +79,7 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (kernels::FlashAttentionPlan::is_for(gpu)) fusions.push_back(attention_fusion(gpu));
+  fusions.push_back(attention_fusion(gpu));
   fusions.push_back(normalized_product_fusion(gpu));
   fusions.push_back(chunked_product_fusion(gpu));
   return {.name = "the GPU",

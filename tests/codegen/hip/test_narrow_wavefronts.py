@@ -84,7 +84,7 @@ def use_narrow(folder: Path, gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attention_stays_on_the_matrix_unit(tmp_path: Path) -> None:
-    """It is chosen for the GPUs that have one."""
+    """It is chosen for the GPUs whose unit multiplies float32."""
     network = export(ROWS["transformer_layer"]).model
     for gpu, is_one_kernel in (("gfx942", True), ("gfx1100", False)):
         onnxc_commands.compile_model(

@@ -108,21 +108,20 @@ struct HaloGemm : GemmBlock<plan, Input, Weight, Output> {
   __device__ void change_chunks(int halo, int first) const {
     visit_chunks<count>(first, [&](uint32_t number, bool exists) {
       const HaloChunk at = chunk_of(number);
-      char* const place = place_of_chunk(halo, at);
       Chunk value = {};
-      if (exists) value = *reinterpret_cast<const Chunk*>(place);
+      if (exists) value = *reinterpret_cast<const Chunk*>(place_of_chunk(halo, at));
       if constexpr (plan.products == Products::xf32) {
 #pragma clang loop unroll(full)
         for (int word = 0; word < 4; ++word) value[word] = rounded_to_tf32(value[word]);
-        if (exists) *reinterpret_cast<Chunk*>(place) = value;
+        if (exists) *reinterpret_cast<Chunk*>(place_of_chunk(halo, at)) = value;
       } else {
         // Four lanes have a voxel's chunks, and leave their high parts in the first two, the low ones in the others.
         const SplitFloats parts = split(__builtin_bit_cast(Float4, value));
         wave_barrier();
-        char* const high = place_of_chunk(halo, {0, at.voxel, at.chunk / 2}) + at.chunk % 2 * 8;
         if (exists) {
-          *reinterpret_cast<UInt2*>(high) = parts.high;
-          *reinterpret_cast<UInt2*>(high + 2 * plane_bytes) = parts.low;
+          const uint32_t chunk = at.chunk / 2, half = at.chunk % 2 * 8;
+          *reinterpret_cast<UInt2*>(place_of_chunk(halo, {0, at.voxel, chunk}) + half) = parts.high;
+          *reinterpret_cast<UInt2*>(place_of_chunk(halo, {0, at.voxel, chunk + 2}) + half) = parts.low;
         }
       }
     });

@@ -76,9 +76,7 @@ FAULTS = {
     "the low parts of the next halo forgotten": Fault(
         HALO, "change_chunks<chunks_a_step>(1 - halo", "change_chunks<0>(1 - halo", WRONG, "bf16x3"
     ),
-    "low parts where high ones are": Fault(
-        HALO, "(high + 2 * plane_bytes) = parts.low", "(high) = parts.low", WRONG, "bf16x3"
-    ),
+    "low parts where high ones are": Fault(HALO, "at.voxel, chunk + 2}", "at.voxel, chunk}", WRONG, "bf16x3"),
 }
 
 

@@ -120,12 +120,10 @@ ON_RDNA = [
             ("bfloat16_network", ()),
             ("normalizations", ()),
             ("transposed_convolutions", ("--fp32", "bf16x3")),
-            ("transposed_convolutions", ("--precision", "bfloat16")),
-            ("lower_ranks", ("--precision", "float16")),
+            ("lower_ranks", ("--fp32", "bf16x3")),
             ("transformer_layer", ("--precision", "bfloat16")),
             ("unet3d_narrow", ("--precision", "float16")),
             ("r3d_18_narrow", ("--precision", "bfloat16")),
-            ("convolutions", ("--precision", "float16")),
         )
     ),
 ]

@@ -1,6 +1,7 @@
 """The kernels for AMD's RDNA, as clang compiles them: what every kernel must be (the gate). Nothing runs here."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tests.models.code_object import Kernel
 from tests.models.test_gpu import Planned, attentions, planned, plans
 from tests.models.test_nvidia_gate import HALF_HEADS
 
+SOURCES = onnxc_commands.REPOSITORY / "src"
+BITCODE = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"
 ARCHITECTURES = ["gfx1100", "gfx1201"]
 # The most LDS of a block; registers of a lane, with which eight wavefronts share a SIMD unit of 1,536.
 MOST_LDS, MOST_REGISTERS, REGISTERS = 64 * 1024, 192, 1536
@@ -35,10 +38,9 @@ KINDS = [
         pytest.param(name, options, marks=pytest.mark.slow)
         for name, options in (
             ("transposed_convolutions", ("--fp32", "bf16x3")),
-            ("transposed_convolutions", ("--precision", "bfloat16")),
             ("transformer_layer", ("--fp32", "bf16x3")),
             ("transformer_layer", ("--precision", "bfloat16")),
-            ("lower_ranks", ("--precision", "float16")),
+            ("lower_ranks", ("--fp32", "bf16x3")),
             ("unet3d", ("--precision", "float16")),
             ("unet3d", ("--fp32", "bf16x3")),
             ("r3d_18", ("--precision", "bfloat16")),
@@ -150,13 +152,25 @@ def attention_faults(kernel: Kernel, plan: str) -> list[str]:
     return found
 
 
+def compile_source(device_source: Path, code: Path) -> Path:
+    """As the head of the source says, with Debian's libraries, which are older than RDNA3."""
+    text = device_source.read_text()
+    command = re.findall(r"^//   (clang.*)$", text, re.M)[0]
+    *names, _ = re.findall(r"^// (ocml, .*):$", text, re.M)[0].split(", ")
+    files = [f"{BITCODE}/{name}.bc" for name in (*names, "oclc_isa_version_1030")]
+    libraries = " ".join(f"-Xclang -mlink-builtin-bitcode -Xclang {file}" for file in files)
+    command = re.sub(r"-I\S*", f"-I{SOURCES}", command).replace("$LIBRARIES", libraries)
+    command = re.sub(r"\S+ -o \S+$", f"{device_source} -o {code}", command)
+    subprocess.run(command.split(), check=True)
+    return code
+
+
 def check(model: Path, architecture: str, folder: Path, *options: str) -> dict[str, str]:
     """Returns the plans of the kernels that are matrix products."""
     gpu = ("--target", "gpu", "--gpu-arch", architecture, "--march", "x86-64-v3", *options)
-    shared_object = onnxc_commands.compile_model(model, folder / "model.so", *gpu)
     onnxc_commands.compile_model(model, folder / "model.cpp", *gpu, "--emit", "source")
     source = (folder / "model.cpp.device.hip").read_text()
-    kernels = code_object.kernels(code_object.extract(shared_object, folder / "kernels.co"))
+    kernels = code_object.kernels(compile_source(folder / "model.cpp.device.hip", folder / "kernels.co"))
     assert kernels
     counted_on, products = planned(source), plans(source)
     fused = attentions(source)

@@ -38,7 +38,7 @@ class Way:
 
 
 WAYS = {
-    "O0": Way(("-O0",), interval=5),
+    "O0": Way(("-O0",), interval=3),
     "default": Way(),
     "gpu": Way(("--target", "hip"), ("--device", "hip"), interval=11),
     "gpu O0": Way(("--target", "hip", "-O0"), ("--device", "hip"), interval=29),

@@ -21,7 +21,7 @@ struct Step {
     barrier
   };
   Kind kind;
-  // Of an access of memory: lines, those that L1 misses, and those of them that its group has not had before.
+  // An access of memory has its lines, those that L1 misses, and those of them that its group has not had before.
   uint8_t lines = 0, misses = 0, first_touches = 0;
   uint16_t busy = 0;  // cycles of its unit
   uint16_t latency = 0;

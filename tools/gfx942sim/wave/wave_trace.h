@@ -1,4 +1,4 @@
-// What a wave asked of its compute unit, step by step: enough to time several groups that share one (unit_replay.h).
+// The steps of a wave in its compute unit: enough to time several groups that share one (unit_replay.h).
 #pragma once
 
 #include <cstdint>

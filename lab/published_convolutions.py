@@ -4,12 +4,13 @@
     pip download --no-deps iree-turbine==3.8.0 && unzip -d turbine iree_turbine-3.8.0-py3-none-any.whl
     python -m lab.published_convolutions --iree iree --turbine turbine
 
-The times are of the GPU alone, from PyTorch's profiler, as iree-turbine's driver prints them. Its pull requests 1160
+The times are what the GPU took by PyTorch's profiler, as iree-turbine's driver prints them. Its pull requests 1160
 and 1163 of September 2025 have them, with the tuning file of iree-turbine 3.8.0; 3.9.0 no longer has that file. Each
-layer is compiled with that file and the flags of iree-turbine's BOO. That the tuned configuration was taken is checked:
-the configured module has its tiles, and the code object its workgroup's size. The compiler is 3.7.1, the release before
-those requests: code of 3.8.0 uses the weights of the first tap for all taps of the grouped layers with padding of
-channels, which is wrong and loads less.
+layer is compiled with that file and the flags of iree-turbine's BOO. A check finds the tuned configuration in what was
+made: its tiles in the configured module, its workgroup's size in the code object.
+
+The compiler is 3.7.1, the release before those requests: code of 3.8.0 uses the weights of the first tap for all taps
+of the grouped layers with padding of channels, which is wrong and loads less.
 
 Then onnxc compiles the same layers. Data are small integers whose sums bfloat16 holds, so that each result is exact and
 checked against PyTorch's. Times are the model's, without launches.
@@ -255,8 +256,10 @@ def model_of(layer: Layer, data: Data) -> onnx.ModelProto:
 
 @dataclass
 class OnnxcTimes:
-    estimate: float  # by the compiler's report, of its products alone; all in microseconds
-    alone: float  # by the simulator's model, without copies from layout to layout
+    """In microseconds."""
+
+    estimate: float  # by the compiler's report, without copies from layout to layout
+    products: float  # by the simulator's model, without these copies
     whole: float
 
 
@@ -278,7 +281,7 @@ def run_onnxc(layer: Layer, data: Data, folder: Path) -> OnnxcTimes:
 
 
 def estimated(report: dict[str, Any]) -> float:
-    """Of the convolution's kernels; loops, which change the layout, are left out."""
+    """The time of the convolution's kernels, without the loops that change the layout."""
     kernels = [kernel for kernel in report["gpu"]["kernels"] if kernel["steps"]]
     return sum(float(kernel["modelled_us"]) for kernel in kernels if not kernel["description"].startswith("loops"))
 
@@ -303,7 +306,7 @@ def row(layer: Layer, code: Code, launch: dict[str, Any], onnxc: OnnxcTimes) -> 
     modelled = float(launch["modelled_us"])
     return (
         f"| {layer.name} | {tiles(code.configuration)} | {layer.microseconds:.1f} | {modelled:.1f} | "
-        f"{modelled / layer.microseconds:.2f} | {launch['bound']} | {onnxc.alone:.1f} | {onnxc.whole:.1f} | "
+        f"{modelled / layer.microseconds:.2f} | {launch['bound']} | {onnxc.products:.1f} | {onnxc.whole:.1f} | "
         f"{onnxc.estimate:.1f} |"
     )
 

@@ -2,9 +2,8 @@
 // step; here copies of them run beside each other, and each step waits for its unit:
 // - a SIMD's vector unit and its matrix unit, to which the waves are dealt in turn;
 // - of all four SIMDs: the scalar slot, LDS with its bank conflicts, L1, the way from L2, and that from beyond L2.
-// A group that ends makes room for the next. What is not modelled: the order in which hardware prefers waves (here the
-// one that is ready first goes first), full queues of memory operations, and units that other compute units share,
-// of which each has its share.
+// A group that ends makes room for the next. The wave that is ready first goes first; hardware may have another
+// order. Queues of memory operations are never full, and units of the whole GPU give each compute unit its share.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
     python -m lab.modelled_gpu_times                              # an H100
     python -m lab.modelled_gpu_times --gpu a100 --networks r3d_18
+    python -m lab.modelled_gpu_times --gpu rx7900xtx              # kinds of products that it lacks are left out
 
 A time is the sum over all launches of one run. It knows no gaps between launches, and nothing of the host. In brackets:
 the share of matrix products, and the number of launches. Only products are held to measured layers
@@ -47,7 +48,8 @@ def exported(row: Network, folder: Path) -> Path:
     return path
 
 
-def modelled(model: Path, gpu: str, options: Sequence[str]) -> Modelled:
+def modelled(model: Path, gpu: str, options: Sequence[str]) -> Modelled | None:
+    """Nothing if the card has no such products."""
     command = [
         str(BINARIES / "onnxc"),
         str(model),
@@ -59,7 +61,11 @@ def modelled(model: Path, gpu: str, options: Sequence[str]) -> Modelled:
         "--json",
         *options,
     ]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if "has no such products" in done.stderr:
+        return None
+    done.check_returncode()
+    report = json.loads(done.stdout)
     kernels: list[dict[str, Any]] = report["gpu"]["kernels"]
     times = [(kernel["description"], kernel["modelled_us"] or 0, len(kernel["steps"])) for kernel in kernels]
     return Modelled(
@@ -77,6 +83,9 @@ def table_row(row: Network, gpu: str, folder: Path) -> str:
             cells.append("")
             continue
         found = modelled(model, gpu, KINDS[kind].options)
+        if found is None:
+            cells.append("")
+            continue
         share = found.product_milliseconds / found.milliseconds
         cells.append(f"{found.milliseconds / row.divisor:.3f} ({share:.0%} of {found.launches})")
     return f"| {' | '.join(cells)} |"

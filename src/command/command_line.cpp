@@ -162,10 +162,11 @@ struct Words {
         .word("NAME");
     table
         .option("--gpu-arch", options.gpus,
-                "GPUs of --target gpu: native (this machine's), gfx942 (default), gfx90a, gfx950, gfx1100, sm_80, "
-                "sm_90a, or a card: mi300x, "
-                "mi300x-cpx, mi300a, mi250x, mi355x, rx7900xtx, a100, l4, rtx4090, h100, h200, b200, rtx5090; one or "
-                "several, with commas")
+                "GPUs of --target gpu, one or several, with commas: native (this machine's), gfx942 (default), gfx90a, "
+                "gfx950, "
+                "gfx1100, gfx1101, gfx1102, gfx1150, gfx1151, gfx1200, gfx1201, sm_80, sm_90a. Or cards: mi300x, "
+                "mi300x-cpx, mi300a, mi250x, mi355x, rx7900xtx, rx7800xt, rx7600, radeon890m, radeon8060s, rx9070xt, "
+                "rx9070, rx9060xt, a100, l4, rtx4090, h100, h200, b200, rtx5090")
         .one_of(gpu_names())
         .with_commas()
         .with({"--target=gpu"})
@@ -345,7 +346,7 @@ struct Words {
     if (options.dump_shapes == on_standard_output) options.dump_shapes = "";
     if (options.report == on_standard_output) options.report = "";
     for (std::string& gpu : options.gpus)
-      if (gpu == "native") gpu = native_gpu().name;
+      if (gpu == "native") gpu = native_gpu(options.gpu_code == "cubin").name;
     check_gpus(options);
     check_gpu_code(options);
     check_marches(options);

@@ -75,35 +75,139 @@ inline constexpr GpuMachine mi355x{.name = "mi355x",
                                    .l2_bytes_a_cycle = 2048,
                                    .has_xf32 = false};
 
-// Radeon RX 7900 XTX: RDNA3 ISA guide, 2 (wavefronts of 32 lanes, LDS of 64 KiB a workgroup); AMD's GPU hardware
-// specifications (96 compute units, 6 MiB of L2, registers of 768 KiB in four SIMDs of two compute units); product page
-// (2,500 MHz, 960 GB/s); LLVM, AMDGPUBaseInfo (registers in 24, 16 wavefronts a SIMD, LDS in 512 bytes). Its matrix
-// instructions (WMMA) are others than CDNA's, and no kernel uses them; a SIMD of its vector unit has 32 lanes.
+// RDNA. A unit is a work group processor, as HIP counts them and as code is compiled for: two compute units of two
+// SIMDs of 32 lanes, which share LDS. RDNA white paper: LDS of 64 banks of 4 bytes; slices of the L2 cache give 64
+// bytes a cycle each, 16 of them on a card with 4 MiB. The same is taken for its successors, with twice the rate for
+// RDNA4, whose slices have twice the banks. LLVM, AMDGPUBaseInfo: 16 wavefronts a SIMD, LDS in 512 bytes, registers in
+// 24 if there are 1,536, else in 16. AMD GPUOpen, "Using the Matrix Cores of AMD RDNA 4": products a cycle of 16-bit
+// types and bytes.
+
+// Radeon RX 7900 XTX: AMD's GPU hardware specifications (96 compute units, 6 MiB of L2, registers of 192 KiB a SIMD);
+// product page (2,500 MHz, 960 GB/s).
 inline constexpr GpuMachine rx7900xtx{.name = "rx7900xtx",
                                       .architecture = "gfx1100",
-                                      .compute_units = 96,
+                                      .compute_units = 48,
                                       .xcds = 1,
-                                      .simds = 2,
                                       .wave_lanes = 32,
                                       .waves_per_simd = 16,
                                       .registers = 1536,
+                                      .taken_registers = 192,
                                       .register_granule = 24,
                                       .lds_granule = 512,
-                                      .lds_bytes = 64 * 1024,
+                                      .lds_bytes = 128 * 1024,
                                       .block_lds_bytes = 64 * 1024,
                                       .l2_bytes = int64_t{6} << 20,
                                       .clock_megahertz = 2500,
                                       .memory_bytes_a_second = 0.96e12,
                                       .l1_bytes_a_cycle = 0,
-                                      .lds_bytes_a_cycle = 0,
-                                      .matrix_unit = MatrixUnit::none,
+                                      .lds_bytes_a_cycle = 256,
+                                      .l2_bytes_a_cycle = 24 * 64,
+                                      .matrix_unit = MatrixUnit::wmma,
                                       .has_xf32 = false,
                                       .vector_products_a_cycle = 32,
-                                      .half_products_a_cycle = 0,
+                                      .half_products_a_cycle = 128,
+                                      .byte_products_a_half = 1,
                                       .family_isa = "11-generic",
                                       .older_isa = "1030"};
 
+// Radeon RX 7800 XT: product page (60 compute units, 2,430 MHz, 624 GB/s); AMD's GPU hardware specifications (4 MiB).
+inline constexpr GpuMachine rx7800xt = [] {
+  GpuMachine card = rx7900xtx;
+  card.name = "rx7800xt";
+  card.architecture = "gfx1101";
+  card.compute_units = 30;
+  card.l2_bytes = int64_t{4} << 20;
+  card.clock_megahertz = 2430;
+  card.memory_bytes_a_second = 0.624e12;
+  card.l2_bytes_a_cycle = 16 * 64;
+  return card;
+}();
+
+// Radeon RX 7600: product page (32 compute units, 2,655 MHz, 288 GB/s); AMD's GPU hardware specifications (2 MiB,
+// registers of 128 KiB a SIMD).
+inline constexpr GpuMachine rx7600 = [] {
+  GpuMachine card = rx7900xtx;
+  card.name = "rx7600";
+  card.architecture = "gfx1102";
+  card.compute_units = 16;
+  card.registers = 1024;
+  card.register_granule = 16;
+  card.l2_bytes = int64_t{2} << 20;
+  card.clock_megahertz = 2655;
+  card.memory_bytes_a_second = 0.288e12;
+  card.l2_bytes_a_cycle = 8 * 64;
+  return card;
+}();
+
+// Radeon 890M of the Ryzen AI 9 HX 370 (Strix Point): product page (16 compute units, 2,900 MHz, LPDDR5X of 7,500 MT/s
+// and 128 bits); rocminfo (2 MiB of L2).
+inline constexpr GpuMachine radeon890m = [] {
+  GpuMachine card = rx7600;
+  card.name = "radeon890m";
+  card.architecture = "gfx1150";
+  card.compute_units = 8;
+  card.clock_megahertz = 2900;
+  card.memory_bytes_a_second = 0.12e12;
+  return card;
+}();
+
+// Radeon 8060S of the Ryzen AI Max+ 395 (Strix Halo): product page (40 compute units, 2,900 MHz, LPDDR5X of 8,000 MT/s
+// and 256 bits); rocminfo (2 MiB of L2).
+inline constexpr GpuMachine radeon8060s = [] {
+  GpuMachine card = rx7900xtx;
+  card.name = "radeon8060s";
+  card.architecture = "gfx1151";
+  card.compute_units = 20;
+  card.l2_bytes = int64_t{2} << 20;
+  card.clock_megahertz = 2900;
+  card.memory_bytes_a_second = 0.256e12;
+  card.l2_bytes_a_cycle = 8 * 64;
+  return card;
+}();
+
+// Radeon RX 9070 XT: product page (64 compute units, 2,970 MHz, 640 GB/s, 195 TFLOPS of float16 and 389 TOPS of int8
+// without sparsity); AMD's GPU hardware specifications (8 MiB of L2).
+inline constexpr GpuMachine rx9070xt = [] {
+  GpuMachine card = rx7900xtx;
+  card.name = "rx9070xt";
+  card.architecture = "gfx1201";
+  card.compute_units = 32;
+  card.l2_bytes = int64_t{8} << 20;
+  card.clock_megahertz = 2970;
+  card.memory_bytes_a_second = 0.64e12;
+  card.l2_bytes_a_cycle = 16 * 128;
+  card.matrix_unit = MatrixUnit::wmma12;
+  card.half_products_a_cycle = 256;
+  card.byte_products_a_half = 2;
+  card.family_isa = "12-generic";
+  return card;
+}();
+
+// Radeon RX 9070: product page (56 compute units, 2,520 MHz, 640 GB/s).
+inline constexpr GpuMachine rx9070 = [] {
+  GpuMachine card = rx9070xt;
+  card.name = "rx9070";
+  card.compute_units = 28;
+  card.clock_megahertz = 2520;
+  return card;
+}();
+
+// Radeon RX 9060 XT: product page (32 compute units, 3,130 MHz, 320 GB/s); rocminfo (4 MiB of L2).
+inline constexpr GpuMachine rx9060xt = [] {
+  GpuMachine card = rx9070xt;
+  card.name = "rx9060xt";
+  card.architecture = "gfx1200";
+  card.compute_units = 16;
+  card.l2_bytes = int64_t{4} << 20;
+  card.clock_megahertz = 3130;
+  card.memory_bytes_a_second = 0.32e12;
+  card.l2_bytes_a_cycle = 8 * 128;
+  return card;
+}();
+
 // The card that the name of an architecture means.
-inline constexpr GpuMachine gfx942 = mi300x, gfx90a = mi250x, gfx950 = mi355x, gfx1100 = rx7900xtx;
+inline constexpr GpuMachine gfx942 = mi300x, gfx90a = mi250x, gfx950 = mi355x, gfx1100 = rx7900xtx, gfx1101 = rx7800xt,
+                            gfx1102 = rx7600, gfx1150 = radeon890m, gfx1151 = radeon8060s, gfx1200 = rx9060xt,
+                            gfx1201 = rx9070xt;
 
 }  // namespace onnxc::machine

@@ -2,6 +2,7 @@
 // compiler names a CPU or compares a number of lanes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,13 +23,14 @@ struct ConvolutionCosts {
   double held_byte;                       // a byte of packed weights, for the memory it holds; between Winograd's tiles
   double least_gain;                      // Winograd may cost this fraction of direct, for its weights to be worth it
   double direct_share_of_partial_blocks;  // direct's fraction of the peak if the last input block is not full
-  double planar_winograd_share;           // its fraction of the peak; few registers take more operands from memory
-  bool leaves_out_taps_of_padding;        // direct skips a tap that is padding for a whole register tile
+  // Winograd's tiles of 2x4x4 pack one and a half times the weights of 2x2x4: up to so many bytes.
+  int64_t most_weights_of_two_fours;
+  double planar_winograd_share;       // its fraction of the peak; few registers take more operands from memory
+  bool leaves_out_taps_of_padding;    // direct skips a tap that is padding for a whole register tile
   double bfloat16_products = 0;       // of pairs (bfloat16_pairs.h), to one of an FMA in the time; 0: no instruction
   double int8_products = 0;           // of quads (int8_quads.h), likewise; of pairs of int16 half as many
   double bfloat16_tile_products = 0;  // of matrix tiles (tile.h), likewise
   double int8_tile_products = 0;
-  bool takes_two_fours;  // Winograd may use tiles of 4x4; not measured on the other machines
 };
 
 struct CpuMachine {

@@ -9,8 +9,9 @@
 namespace onnxc::machine {
 
 // The first of an architecture is the one that its name means.
-inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x,  mi300x_cpx, mi300a, mi355x, rx7900xtx, a100,
-                                              l4,     rtx4090, h100,       h200,   b200,   rtx5090};
+inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x,     mi300x_cpx,  mi300a,   mi355x, rx7900xtx, rx7800xt,
+                                              rx7600, radeon890m, radeon8060s, rx9070xt, rx9070, rx9060xt,  a100,
+                                              l4,     rtx4090,    h100,        h200,     b200,   rtx5090};
 
 // Finds the row by the name of a card or of an architecture; null if no row has it.
 constexpr const GpuMachine* find_gpu(std::string_view name) {
@@ -37,13 +38,19 @@ inline std::string cubin_architecture(const GpuMachine& gpu) {
   return "sm_" + std::to_string(gpu.compute_capability) + (is_only_for_it ? "a" : "");
 }
 
+// Whether a cubin for the card loads on GPUs of this compute capability: those of its generation.
+constexpr bool loads_as_cubin(const GpuMachine& gpu, int capability) {
+  return runs_on(gpu, capability) && gpu.compute_capability / 10 == capability / 10 &&
+         gpu.compute_capability <= capability;
+}
+
 // The row whose plans suit a GPU best: of its capability or architecture, with the nearest number of compute units;
-// null if no code runs on it.
-constexpr const GpuMachine* nearest_nvidia(int capability, int compute_units) {
+// null if no code runs on it. `as_cubin`: only what need not be compiled for it.
+constexpr const GpuMachine* nearest_nvidia(int capability, int compute_units, bool as_cubin = false) {
   const GpuMachine* nearest = nullptr;
   int least = 0;
   for (const GpuMachine& gpu : gpu_machines) {
-    if (!runs_on(gpu, capability)) continue;
+    if (as_cubin ? !loads_as_cubin(gpu, capability) : !runs_on(gpu, capability)) continue;
     const int between = gpu.compute_units - compute_units, distance = between < 0 ? -between : between,
               total = distance + (gpu.compute_capability == capability ? 0 : 1 << 20);
     if (nearest != nullptr && total >= least) continue;

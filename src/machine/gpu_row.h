@@ -10,15 +10,17 @@ enum class Vendor { amd, nvidia };
 
 // The matrix instructions that kernels use.
 enum class MatrixUnit {
-  none,   // the vector unit multiplies
-  mfma,   // of a wavefront of 64 lanes, on AMD's CDNA
-  mma,    // mma.sync of a warp, on NVIDIA's since Ampere; float32 is left to the vector unit
-  wgmma,  // besides, wgmma of four warps, on NVIDIA's Hopper: operands lie in shared memory
+  mfma,    // of a wavefront of 64 lanes, on AMD's CDNA
+  mma,     // mma.sync of a warp, on NVIDIA's since Ampere; float32 is left to the vector unit
+  wgmma,   // besides, wgmma of four warps, on NVIDIA's Hopper: operands lie in shared memory
+  wmma,    // of a wavefront of 32 lanes, on AMD's RDNA3; float32 is left to the vector unit
+  wmma12,  // the same on RDNA4 (gfx12), with other operands of a lane
 };
 
 // AMD's words; in NVIDIA's a compute unit is a streaming multiprocessor, a SIMD one of its four partitions, a wavefront
-// a warp and LDS shared memory. Members with a value here are the same on every CDNA2, 3 and 4: ISA guide of the MI300,
-// 3.6 (registers and waves of a SIMD). Rates of 0 are not known: costs leave them out.
+// a warp and LDS shared memory. A unit of AMD's RDNA is a work group processor: two compute units, which share the LDS
+// and the wavefronts of a workgroup. Members with a value here are the same on every CDNA2, 3 and 4: ISA guide of the
+// MI300, 3.6 (registers and waves of a SIMD). Rates of 0 are not known: costs leave them out.
 struct GpuMachine {
   const char* name;          // of the row, as --gpu-arch takes it; with _ for - that of the constant
   const char* architecture;  // that code is compiled for, as clang's --offload-arch names it
@@ -46,7 +48,8 @@ struct GpuMachine {
   bool has_xf32;                     // matrix instructions of float32 with 10 bits of mantissa
   int vector_products_a_cycle = 16;  // of float32 on a SIMD
   int half_products_a_cycle = 256;   // of 16-bit types on a SIMD's matrix unit, by the instructions that kernels use
-  int wgmma_products_a_cycle = 0;    // the same by wgmma
+  int byte_products_a_half = 2;      // products of bytes in the time of one of a 16-bit type
+  int wgmma_products_a_cycle = 0;    // those of 16-bit types by wgmma
   // The instruction sets of AMD's device libraries (oclc_isa_version_NAME) that lack nothing that this GPU has not:
   // those of its family and of its predecessor, for releases that do not know its own.
   const char *family_isa = "9-4-generic", *older_isa = "90a";
@@ -56,5 +59,13 @@ struct GpuMachine {
 constexpr bool multiplies_by_mma(const GpuMachine& gpu) {
   return gpu.matrix_unit == MatrixUnit::mma || gpu.matrix_unit == MatrixUnit::wgmma;
 }
+
+// Whether it has WMMA, of either kind.
+constexpr bool multiplies_by_wmma(const GpuMachine& gpu) {
+  return gpu.matrix_unit == MatrixUnit::wmma || gpu.matrix_unit == MatrixUnit::wmma12;
+}
+
+// Whether its matrix unit multiplies bytes.
+constexpr bool multiplies_bytes(const GpuMachine& gpu) { return multiplies_by_mma(gpu) || multiplies_by_wmma(gpu); }
 
 }  // namespace onnxc::machine

@@ -126,6 +126,10 @@ FusedNode::FusedNode(const Api& api, std::shared_ptr<const LoadedModel> model, c
       model_(std::move(model)),
       inputs_(numbers_among(inputs, model_->api().input_count, model_->api().input)),
       outputs_(numbers_among(outputs, model_->api().output_count, model_->api().output)) {
+  if (outputs_.size() < outputs.size())
+    throw UsageError(
+        "the provider's option 'options': --outputs leaves outputs out, which onnxruntime expects; leave it out, and "
+        "name the outputs of a run");
   create_state = [](OrtNodeComputeInfo* info, OrtNodeComputeContext*, void** state) {
     FusedNode& node = *static_cast<FusedNode*>(info);
     return node.api_.status_of([&] {

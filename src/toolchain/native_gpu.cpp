@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -43,7 +44,7 @@ struct Found {
   const machine::GpuMachine* row;
 };
 
-std::optional<Found> nvidias() {
+std::optional<Found> nvidias(bool as_cubin) {
   const Library cuda("ONNXC_CUDA_LIBRARY", {"libcuda.so.1"});
   int device = 0, units = 0, major = 0, minor = 0;
   // Numbers of CUdevice_attribute.
@@ -53,7 +54,7 @@ std::optional<Found> nvidias() {
                         cuda.call("cuDeviceGetAttribute", &minor, 76, device);
   if (!is_there) return std::nullopt;
   return Found{fmt::format("NVIDIA's of compute capability {}.{}", major, minor),
-               machine::nearest_nvidia(10 * major + minor, units)};
+               machine::nearest_nvidia(10 * major + minor, units, as_cubin)};
 }
 
 std::optional<Found> amds() {
@@ -75,10 +76,25 @@ std::optional<Found> amds() {
   return std::nullopt;
 }
 
+// "8.x, 9.x"
+std::string known_generations() {
+  std::set<int> majors;
+  for (const machine::GpuMachine& gpu : machine::gpu_machines)
+    if (gpu.vendor == machine::Vendor::nvidia) majors.insert(gpu.compute_capability / 10);
+  std::string text;
+  for (const int major : majors) text += fmt::format("{}{}.x", text.empty() ? "" : ", ", major);
+  return text;
+}
+
 }  // namespace
 
-const machine::GpuMachine& native_gpu() {
-  std::optional<Found> found = nvidias();
+const machine::GpuMachine& native_gpu(bool as_cubin) {
+  std::optional<Found> found = nvidias(as_cubin);
+  if (as_cubin && found && found->row == nullptr && nvidias(false)->row != nullptr)
+    throw UserError(
+        fmt::format("--gpu-arch native: the GPU is {}, and --gpu-code cubin makes code for {} only; leave "
+                    "--gpu-code out, so that the driver compiles PTX for it",
+                    found->name, known_generations()));
   if (!found) found = amds();
   user_check(found.has_value(),
              "--gpu-arch native: neither NVIDIA's driver (libcuda.so.1) nor AMD's library (libamdhip64) finds a GPU; "

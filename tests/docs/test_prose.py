@@ -23,7 +23,7 @@ LONG: dict[str, int] = {
     "runtime/include": 1,
     "src/frontend": 1,
     "src/kernels": 9,
-    "src/machine": 2,
+    "src/machine": 1,
     "src/ops": 2,
     "src/passes": 2,
     "src/report": 1,

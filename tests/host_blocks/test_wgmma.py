@@ -6,15 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.host_blocks.host_kernels import THREADS, HostKernels, launch_apart
+from tests.host_blocks.host_kernels import THREADS, Array, HostKernels, launch_apart
 from tests.host_blocks.mmasim_products import DEPTHS, assert_same_bits, mmasim_result, operands
 from tests.matrix_data import KINDS
 from tools.host_blocks import build_kernels
 
 SOURCE = Path(__file__).parent / "wgmma.hip"
 GROUPS, ROWS = 2, 64
-COLUMNS = [32, 64, 128]
+COLUMNS = [32, 48, 64, 128]
 SHARED_BYTES = 65 * 1024
+# How rows lie, as the kernel numbers it: in a half of rows of 64 bytes, or without a swizzle.
+HALVES, IN_LINES, EXCHANGED = (0, 1), 2, 3
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +24,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("wgmma") / "wgmma.so"
     build_kernels(SOURCE, "sm_90a", output)
     return output
+
+
+def product(library: Path, name: str, a: Array, b: Array, c: Array, layout: int) -> Array:
+    """The kernel takes b by columns, as it lies in LDS."""
+    result = np.zeros_like(c)
+    by_columns = np.ascontiguousarray(b.transpose(0, 2, 1))
+    HostKernels(library).launch(name, 1, a, by_columns, c, result, layout, shared_bytes=SHARED_BYTES)
+    return result
 
 
 @pytest.mark.parametrize("data", KINDS)
@@ -33,20 +43,14 @@ def test_equals_mmasim(library: Path, kind: str, columns: int, data: str) -> Non
     a, b, c = operands(kind, data, GROUPS, ROWS, columns, np.random.default_rng(columns))
     model = WGMMA("Hopper", f"m64n{columns}k{DEPTHS[kind]}.f32.{kind}.{kind}")
     expected = mmasim_result(model, kind, a, b, c)
-    for half in (0, 1):
-        result = np.zeros_like(c)
-        # The kernel takes b by columns, as it lies in LDS.
-        HostKernels(library).launch(
-            f"{kind}_{columns}",
-            1,
-            a,
-            np.ascontiguousarray(b.transpose(0, 2, 1)),
-            c,
-            result,
-            half,
-            shared_bytes=SHARED_BYTES,
-        )
-        assert_same_bits(result, expected)
+    for layout in (*HALVES, IN_LINES):
+        assert_same_bits(product(library, f"{kind}_{columns}", a, b, c, layout), expected)
+
+
+def test_a_wrong_descriptor_gives_wrong_sums(library: Path) -> None:
+    a, b, c = operands("f16", KINDS[0], GROUPS, ROWS, 32, np.random.default_rng(0))
+    right, wrong = (product(library, "f16_32", a, b, c, layout) for layout in (IN_LINES, EXCHANGED))
+    assert not np.array_equal(right, wrong)
 
 
 # The numbers of the kernel's enumeration.

@@ -1,5 +1,6 @@
 // A product of each of the block's two warpgroups: a [2, 64, 8 words], b [2, columns, 8 words] (by columns), c and d [2,
-// 64, columns]. Operands lie in the half `half` of rows of 64 bytes.
+// 64, columns]. Operands lie in the half `half` of rows of 64 bytes. If it is in_lines, rows lie without a swizzle, and
+// if it is exchanged their descriptor has its two strides the wrong way round.
 #include "kernels/hip/nvidia/wgmma_words.h"
 #include "kernels/hip/wave/wave.h"
 
@@ -8,6 +9,7 @@ namespace onnxc::kernels {
 using host_blocks::MatrixType;
 
 constexpr int group_bytes = 32 * 1024, factors_at = 8 * 1024;
+constexpr int in_lines = 2, exchanged = 3;
 
 // Of rows that follow one another, eight after eight.
 uint64_t descriptor(LdsAddress first) {
@@ -22,15 +24,34 @@ void store(char* matrix, int rows, const uint32_t* words, int half) {
   }
 }
 
+// Without a swizzle: eight rows follow one another, 16 bytes each; the next eight are a line further, the other 16 bytes
+// of each row a plane. As in the halo of a brick of voxels, lines are longer than eight rows, and begin anywhere.
+constexpr int line_bytes = 10 * 16, plane_bytes = 8 * line_bytes + 32, first_row_at = 48;
+uint64_t descriptor_of_lines(LdsAddress first, bool is_exchanged) {
+  const uint64_t next_chunk = (is_exchanged ? line_bytes : plane_bytes) / 16, next_line = (is_exchanged ? plane_bytes : line_bytes) / 16;
+  return next_line << 32 | next_chunk << 16 | (first + first_row_at) / 16;
+}
+void store_lines(char* matrix, const uint32_t* words) {
+  for (int i = thread_index() % 128; i < 64 * 8; i += 128) {
+    const int row = i / 8;
+    reinterpret_cast<uint32_t*>(matrix + first_row_at + row / 8 * line_bytes + row % 8 * 16 + i % 8 / 4 * plane_bytes)[i % 4] = words[i];
+  }
+}
+
 // What a kernel may forget.
 enum Fault { no_fault, no_fence, no_show, no_wait, early_write };
 
 template <int columns, MatrixType type>
-void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half, int fault = no_fault) {
+void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int layout, int fault = no_fault) {
+  const bool are_in_lines = layout == in_lines || layout == exchanged;
+  const int half = are_in_lines ? 0 : layout;
   const int group = thread_index() / 128, warp = thread_index() / 32 % 4, lane = thread_index() % 32;
   char* const rows = launch_lds() + group * group_bytes;
   char* const factors = rows + factors_at;
-  store(rows, 64, a + group * 64 * 8, half);
+  if (are_in_lines)
+    store_lines(rows, a + group * 64 * 8);
+  else
+    store(rows, 64, a + group * 64 * 8, half);
   store(factors, columns, b + group * columns * 8, half);
   barrier();
   float sums[columns / 8][4];
@@ -39,7 +60,8 @@ void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int
   };
   for (int j = 0; j < columns / 8; ++j)
     for (int e = 0; e < 4; ++e) sums[j][e] = c[place(j, e)];
-  const uint64_t row = descriptor(lds_address(rows)) + 2 * half, factor = descriptor(lds_address(factors)) + 2 * half;
+  const uint64_t row = are_in_lines ? descriptor_of_lines(lds_address(rows), layout == exchanged) : descriptor(lds_address(rows)) + 2 * half,
+                 factor = descriptor(lds_address(factors)) + 2 * half;
   if (fault == no_show) {
     copy_to_lds<true>(lds_address(launch_lds() + 2 * group_bytes), a, true);
     end_copies();
@@ -48,10 +70,14 @@ void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int
   }
   if (fault != no_fence) begin_products();
   if constexpr (type == MatrixType::tf32) {
+    if (are_in_lines) {
+      start_tf32_products(sums, row, factor);
+    } else {
     FourWords words;
     for (int word = 0; word < 4; ++word)
       words[word] = a[(group * 64 + warp * 16 + lane / 4 + word % 2 * 8) * 8 + lane % 4 + word / 2 * 4];
     start_tf32_products(sums, words, factor);
+    }
   } else if constexpr (type == MatrixType::float16) {
     start_float16_products(sums, row, factor);
   } else {
@@ -69,12 +95,15 @@ void product(const uint32_t* a, const uint32_t* b, const float* c, float* d, int
 }
 
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::float16>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void f16_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void f16_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::float16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::bfloat16>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void bf16_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void bf16_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::bfloat16>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_32(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<32, MatrixType::tf32>(a, b, c, d, half); }
+extern "C" __global__ __launch_bounds__(nest_threads) void tf32_48(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<48, MatrixType::tf32>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_64(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<64, MatrixType::tf32>(a, b, c, d, half); }
 extern "C" __global__ __launch_bounds__(nest_threads) void tf32_128(const uint32_t* a, const uint32_t* b, const float* c, float* d, int half) { product<128, MatrixType::tf32>(a, b, c, d, half); }
 

@@ -21,6 +21,12 @@ TEST(GpuMachine, ANameIsThatOfOneRow) {
   EXPECT_STREQ(find_gpu("gfx90a")->name, gfx90a.name);
   EXPECT_STREQ(find_gpu("gfx950")->name, gfx950.name);
   EXPECT_STREQ(find_gpu("gfx1100")->name, gfx1100.name);
+  EXPECT_STREQ(find_gpu("gfx1101")->name, gfx1101.name);
+  EXPECT_STREQ(find_gpu("gfx1102")->name, gfx1102.name);
+  EXPECT_STREQ(find_gpu("gfx1150")->name, gfx1150.name);
+  EXPECT_STREQ(find_gpu("gfx1151")->name, gfx1151.name);
+  EXPECT_STREQ(find_gpu("gfx1200")->name, gfx1200.name);
+  EXPECT_STREQ(find_gpu("gfx1201")->name, gfx1201.name);
   EXPECT_STREQ(find_gpu("sm_80")->name, "a100");
   EXPECT_STREQ(find_gpu("sm_90a")->name, "h100");
   EXPECT_EQ(find_gpu("sm_70"), nullptr);
@@ -48,6 +54,19 @@ TEST(GpuMachine, ACodeRunsOnlyOnCardsThatKnowIt) {
   }
 }
 
+TEST(GpuMachine, ACubinLoadsOnCardsOfItsGeneration) {
+  const auto nvidia = [](int capability, int units) {
+    const GpuMachine* const found = nearest_nvidia(capability, units, true);
+    return std::string(found != nullptr ? found->name : "none");
+  };
+  EXPECT_EQ(nvidia(86, 82), "a100");
+  EXPECT_EQ(nvidia(89, 58), "l4");
+  EXPECT_EQ(nvidia(90, 132), "h100");
+  EXPECT_EQ(nvidia(103, 160), "b200");
+  EXPECT_EQ(nvidia(110, 20), "none");
+  EXPECT_EQ(nvidia(121, 48), "rtx5090");
+}
+
 TEST(GpuMachine, TheNearestRowOfAGpu) {
   const auto nvidia = [](int capability, int units) {
     const GpuMachine* const found = nearest_nvidia(capability, units);
@@ -64,14 +83,34 @@ TEST(GpuMachine, TheNearestRowOfAGpu) {
   EXPECT_STREQ(nearest_amd("gfx942", 304)->name, "mi300x");
   EXPECT_STREQ(nearest_amd("gfx942", 38)->name, "mi300x-cpx");
   EXPECT_STREQ(nearest_amd("gfx942", 228)->name, "mi300a");
+  EXPECT_STREQ(nearest_amd("gfx1100", 42)->name, "rx7900xtx");  // an RX 7900 XT
+  EXPECT_STREQ(nearest_amd("gfx1201", 32)->name, "rx9070xt");
+  EXPECT_STREQ(nearest_amd("gfx1201", 28)->name, "rx9070");
   EXPECT_EQ(nearest_amd("gfx906", 60), nullptr);
 }
 
-// A unit of either vendor has registers of 512 KiB (CDNA), 384 (RDNA3) or 256 KiB (NVIDIA), of 4 bytes each.
+// A unit of either vendor has registers of 256 KiB (NVIDIA), 512 (CDNA, the small cards of RDNA) or 768 KiB (RDNA), of
+// 4 bytes each.
 TEST(GpuMachine, RegistersAreThoseOfALane) {
   for (const GpuMachine& gpu : gpu_machines) {
     const int kibibytes = gpu.registers * gpu.wave_lanes * gpu.simds * 4 / 1024;
-    EXPECT_EQ(kibibytes, gpu.vendor == Vendor::nvidia ? 256 : gpu.wave_lanes == 64 ? 512 : 384) << gpu.name;
+    const bool is_small = gpu.wave_lanes == 64 || gpu.architecture == std::string("gfx1102") ||
+                          gpu.architecture == std::string("gfx1150");
+    EXPECT_EQ(kibibytes, gpu.vendor == Vendor::nvidia ? 256 : is_small ? 512 : 768) << gpu.name;
+  }
+}
+
+// Two blocks of products share a unit, whose wavefronts have the registers that the compiler may take.
+TEST(GpuMachine, RdnaHasWmmaInWavefrontsOf32Lanes) {
+  for (const GpuMachine& gpu : gpu_machines) {
+    const std::string architecture = gpu.architecture;
+    EXPECT_EQ(gpu.matrix_unit == MatrixUnit::wmma, architecture.starts_with("gfx11")) << gpu.name;
+    EXPECT_EQ(gpu.matrix_unit == MatrixUnit::wmma12, architecture.starts_with("gfx12")) << gpu.name;
+    if (!multiplies_by_wmma(gpu)) continue;
+    EXPECT_EQ(gpu.wave_lanes, 32) << gpu.name;
+    EXPECT_TRUE(multiplies_bytes(gpu) && !gpu.has_xf32) << gpu.name;
+    EXPECT_EQ(gpu.taken_registers % gpu.register_granule, 0) << gpu.name;
+    EXPECT_LE(gpu.taken_registers, 256) << gpu.name;
   }
 }
 
@@ -102,9 +141,15 @@ TEST(GpuMachine, OnlyHopperHasWgmma) {
 // TFLOPS of 16-bit types with sums of float32, and of float32 on the vector unit, by the data sheets; those of H100 by
 // mma.sync at the clock of its matrix units.
 TEST(GpuMachine, RatesAreThoseOfTheDataSheets) {
-  const std::map<std::string, std::pair<double, double>> sheets{{"a100", {312, 19.5}},      {"l4", {121, 30.3}},
-                                                                {"rtx4090", {165.2, 82.6}}, {"rtx5090", {209.5, 104.8}},
-                                                                {"h100", {618, 61.9}},      {"mi300x", {1307.4, 81.7}}};
+  const std::map<std::string, std::pair<double, double>> sheets{{"a100", {312, 19.5}},
+                                                                {"l4", {121, 30.3}},
+                                                                {"rtx4090", {165.2, 82.6}},
+                                                                {"rtx5090", {209.5, 104.8}},
+                                                                {"h100", {618, 61.9}},
+                                                                {"mi300x", {1307.4, 81.7}},
+                                                                // The vector unit without its dual issue.
+                                                                {"rx7900xtx", {122.8, 30.7}},
+                                                                {"rx9070xt", {195, 24.3}}};
   for (const auto& [name, rates] : sheets) {
     const GpuMachine& gpu = *find_gpu(name);
     const double tera = 2e-6 * gpu.compute_units * gpu.simds * gpu.clock_megahertz;

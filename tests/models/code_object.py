@@ -9,7 +9,7 @@ ELF = b"\x7fELF"
 MACHINE_AMDGPU = 0xE0
 
 
-# The mnemonics of each innermost loop, and of the whole.
+# The mnemonics of each innermost loop, and of the whole; those of waits with what they wait for.
 Function = tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]
 
 
@@ -95,6 +95,10 @@ def _functions(disassembly: str) -> dict[str, Function]:
     for part in re.split(r"^[0-9a-f]+ <", disassembly, flags=re.MULTILINE)[1:]:
         lines = re.findall(r"^\s+(\w+)(?: ([^/\n]*))?// ([0-9A-F]+):", part, flags=re.MULTILINE)
         code = [(int(address, 16), mnemonic, operands.strip()) for mnemonic, operands, address in lines]
+        code = [
+            (address, f"{mnemonic} {operands}".strip() if mnemonic.startswith("s_wait") else mnemonic, operands)
+            for address, mnemonic, operands in code
+        ]
         ends = [address for address, mnemonic, _ in code if mnemonic == "s_endpgm"]
         ranges = []
         for address, mnemonic, operands in code:

@@ -1,5 +1,6 @@
 """The models through `--target gpu --gpu-arch sm_80` and sm_90a: the source of their kernels runs on the host
-(tools/host_blocks), launched by the stand-in for NVIDIA's driver, against PyTorch."""
+(tools/host_blocks), launched by the stand-in for NVIDIA's driver, against PyTorch. Kernels of AMD's RDNA carry out the
+plan for sm_80."""
 
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def run_on_host(
     *options: str,
     tolerance: float,
     architecture: str = "sm_80",
+    kernels_for: str = "",
     sanitize: bool = False,
     order: str = "forward",
 ) -> None:
@@ -39,7 +41,7 @@ def run_on_host(
     model = export(row).model
     onnxc_commands.compile_model(model, folder / "model.cpp", *gpu, "--emit", "source")
     kernels = folder / "kernels.so"
-    build_kernels(folder / "model.cpp.device.hip", architecture, kernels, sanitize=sanitize)
+    build_kernels(folder / "model.cpp.device.hip", kernels_for or architecture, kernels, sanitize=sanitize)
     shared_object = onnxc_commands.compile_model(model, folder / "model.so", *gpu)
     variables = {"CUDA_STAND_IN_KERNELS": str(kernels), "ONNXC_HOST_ORDER": order}
     if sanitize:
@@ -106,6 +108,38 @@ def test_on_hopper(
         order="backward" if sanitize else "forward",
     )
     assert any(asked_bytes((tmp_path / "model.cpp").read_text()).values())
+
+
+# Products by WMMA, in each type.
+ON_RDNA = [
+    ("convolutions", ("--fp32", "bf16x3")),
+    ("half_network", ()),
+    *(
+        pytest.param(name, options, marks=pytest.mark.slow)
+        for name, options in (
+            ("bfloat16_network", ()),
+            ("normalizations", ()),
+            ("transposed_convolutions", ("--fp32", "bf16x3")),
+            ("lower_ranks", ("--fp32", "bf16x3")),
+            ("transformer_layer", ("--precision", "bfloat16")),
+            ("unet3d_narrow", ("--precision", "float16")),
+            ("r3d_18_narrow", ("--precision", "bfloat16")),
+        )
+    ),
+]
+
+
+@pytest.mark.usefixtures("commands")
+@pytest.mark.parametrize(("name", "options"), ON_RDNA)
+@pytest.mark.parametrize("gpu", ["gfx1100", "gfx1201"])
+def test_on_rdna(
+    gpu: str, name: str, options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tolerance = tolerance_of(ROWS[name])
+    if options:
+        option, kind = options
+        tolerance = PRODUCTS[kind] if option == "--fp32" else FAST[name] * ROUNDING[kind]
+    run_on_host(ROWS[name], tmp_path, monkeypatch, *options, kernels_for=gpu, tolerance=tolerance)
 
 
 @pytest.mark.slow

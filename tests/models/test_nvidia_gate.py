@@ -76,24 +76,39 @@ def count_of(kernel: Kernel, mnemonic: str) -> int:
     return sum(text.startswith(mnemonic) for text in kernel.code)
 
 
+# The extents of a brick of voxels are the plan's last.
+BRICK = re.compile(r", \{\d+, \d+, \d+\}\}$")
+
+
+def taps_of_step(plan: str) -> int:
+    """A brick has the taps of a row of the kernel between two barriers, if they are few and rows are enough."""
+    if not BRICK.search(plan):
+        return 1
+    d, h, w = map(int, re.findall(r"\{(\d+), (\d+), (\d+)\}", plan)[0])
+    return w if w in (2, 3) and d * h >= 3 else 1
+
+
 def uses_wgmma(kernel: Kernel, plan: str, architecture: str) -> bool:
-    """On Hopper, what is copied to shared memory as it is."""
+    """On Hopper, what is copied to shared memory as it is, and bricks."""
     kind = re.findall(r"Products::(\w+)", plan)[0]
+    if BRICK.search(plan):
+        return True
     return architecture == "sm_90a" and kind in ("float16", "bfloat16", "xf32") and count_of(kernel, "cp.async.c") > 0
 
 
 def warpgroup_faults(kernel: Kernel, plan: str, asked: int, planned_bytes: int) -> list[str]:
-    """A group of products is waited for when the next one has started. A step is a group, of xf32 either half: its rows
-    are rounded in registers."""
+    """A group of products is waited for when the next one has started. A step is a group, of xf32 either half if its
+    rows are rounded in registers. Those of a brick are changed in shared memory."""
     rows, columns = map(int, re.findall(r"\{(\d+), (\d+)\}", plan)[-1])
-    is_xf32 = "Products::xf32" in plan
+    is_xf32, is_split = "Products::xf32" in plan, "Products::bf16x3" in plan
+    has_registers = is_xf32 and not BRICK.search(plan)
     width = columns if rows > 64 else columns // 2
-    in_step, groups = max(rows // 128, 1) * 2, 2 if is_xf32 else 1
+    in_step, groups = max(rows // 128, 1) * (3 if is_split else 2) * taps_of_step(plan), 2 if has_registers else 1
     found = []
     made = count_of(kernel, f"wgmma.mma_async.sync.aligned.m64n{width}k{8 if is_xf32 else 16}.f32.")
     if made != in_step or made != count_of(kernel, "wgmma.mma_async"):
         found.append(f"{made} products of {width} columns, {in_step} expected in a step")
-    if count_of(kernel, "mma.sync") or count_of(kernel, "ldmatrix") != (in_step if is_xf32 else 0):
+    if count_of(kernel, "mma.sync") or count_of(kernel, "ldmatrix") != (in_step if has_registers else 0):
         found.append(f"{count_of(kernel, 'mma.sync')} products of a warp, {count_of(kernel, 'ldmatrix')} reads")
     for word, expected in (
         ("wgmma.fence", groups),
@@ -223,6 +238,7 @@ def test_gate_of_other_products(name: str, kind: str, architecture: str, tmp_pat
     [
         ("convolutions", ("--fp32", "xf32")),
         ("unet3d_narrow", ("--precision", "float16")),
+        ("convolutions", ("--fp32", "bf16x3")),
         pytest.param("r3d_18_narrow", ("--precision", "bfloat16"), marks=pytest.mark.slow),
         pytest.param("unet3d", ("--precision", "float16"), marks=pytest.mark.slow),
         pytest.param("unet3d", ("--fp32", "xf32"), marks=pytest.mark.slow),
@@ -364,6 +380,23 @@ def test_gate_finds_faults_of_warpgroups() -> None:
     for asked, planned_bytes in ((0, size), (size, size + 64), (0, 0), (114 * 1024, 114 * 1024)):
         assert warpgroup_faults(good, plan, asked, planned_bytes)
     assert warpgroup_faults(Kernel(**{**good.__dict__, "shared": 16}), plan, size, size)
+
+
+def test_gate_finds_faults_of_bricks() -> None:
+    plan = "GemmPlan{ConvShape{64, 64, 1, {3, 3, 3}}, Products::float16, {256, 64}, false, {4, 8, 8}}"
+    products = [text for text in WARPGROUP_STEP if text.startswith("wgmma.mma_async")]
+    size = 100 * 1024
+
+    def faults_with(count: int, plan: str) -> list[str]:
+        code = (*WARPGROUP_STEP, *products[:1] * (count - len(products)))
+        kernel = Kernel("kernel0", 100, 0, 0, 0, 8, code)
+        assert uses_wgmma(kernel, plan, "sm_90a")
+        return warpgroup_faults(kernel, plan, size, size)
+
+    assert not faults_with(12, plan)
+    assert faults_with(11, plan)
+    assert not faults_with(18, plan.replace("float16", "bf16x3"))
+    assert not faults_with(4, plan.replace("{3, 3, 3}", "{3, 3, 5}"))
 
 
 def test_the_shared_memory_of_launches_is_read() -> None:

@@ -38,9 +38,9 @@ class Way:
 
 
 WAYS = {
-    "O0": Way(("-O0",), interval=3),
+    "O0": Way(("-O0",), interval=5),
     "default": Way(),
-    "gpu": Way(("--target", "hip"), ("--device", "hip"), interval=7),
+    "gpu": Way(("--target", "hip"), ("--device", "hip"), interval=11),
     "gpu O0": Way(("--target", "hip", "-O0"), ("--device", "hip"), interval=29),
 }
 ON_CPU = ("O0", "default")

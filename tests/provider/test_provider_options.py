@@ -57,6 +57,18 @@ def test_states_are_refused() -> None:
     ) in str(caught.value)
 
 
+def test_outputs_are_refused() -> None:
+    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Abs", ["x"], ["z"])]
+    dims = (TensorProto.FLOAT, [2, 3])
+    model = make(nodes, {"x": dims}, {"y": dims, "z": dims}, {})
+    with pytest.raises(Exception, match="FAIL") as caught:
+        open_with_onnxc(model, options={"options": "--outputs z"})
+    assert (
+        "the provider's option 'options': --outputs leaves outputs out, which onnxruntime expects; leave it out, and "
+        "name the outputs of a run"
+    ) in str(caught.value)
+
+
 FAULTY_VARIABLES = {
     "ONNXC_BIN": ("/nowhere", "the environment variable ONNXC_BIN is '/nowhere', and this folder has no command onnxc"),
     "ONNXC_CXX": (

@@ -1,6 +1,7 @@
 """The kernels of a GPU program as a shared object of the host (block.h): their very source, compiled as C++.
 
-The stand-in for NVIDIA's driver launches them (CUDA_STAND_IN_KERNELS).
+The stand-in for NVIDIA's driver launches them (CUDA_STAND_IN_KERNELS). Those for AMD's RDNA, whose wavefronts are as
+wide, run by themselves.
 """
 
 import os
@@ -16,10 +17,13 @@ COMPILER = "clang++-19"
 # Halves are rounded after each operation, as NVIDIA's instructions do.
 OPTIONS = shlex.split(
     "-std=c++20 -O1 -g1 -fPIC -w -ffp-contract=on -fno-exceptions -fno-strict-aliasing "
-    "-march=x86-64-v3 -Xclang -ffloat16-excess-precision=none -D__NVPTX__"
+    "-march=x86-64-v3 -Xclang -ffloat16-excess-precision=none"
 )
+ON_NVIDIA = "-D__NVPTX__"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-shared-libsan"]
-SOURCES = [f"{name}.cpp" for name in ("async_copy", "block", "block_memory", "fibre", "libclc", "matrix", "warpgroup")]
+SOURCES = [
+    f"{name}.cpp" for name in ("async_copy", "block", "block_memory", "fibre", "libclc", "matrix", "warpgroup", "wmma")
+]
 KERNEL = re.compile(r"__global__ .*?\bvoid (\w+)\(")
 
 
@@ -54,7 +58,7 @@ def build_kernels(source: Path, gpu: str, output: Path, *, sanitize: bool = Fals
     table = output.with_name(f"{output.stem}_table.cpp")
     table.write_text(launch_table(source, table.parent))
     includes = [folder for folder in (FOLDER, FOLDER / "include", headers, REPOSITORY / "src") if folder]
-    compiler = [COMPILER, *OPTIONS, *(SANITIZERS if sanitize else [])]
+    compiler = [COMPILER, *OPTIONS, *([ON_NVIDIA] if gpu.startswith("sm_") else []), *(SANITIZERS if sanitize else [])]
     objects = []
     for each in (table.resolve(), *(FOLDER / name for name in SOURCES)):
         objects.append(str(output.resolve().with_name(f"{output.stem}_{each.stem}.o")))

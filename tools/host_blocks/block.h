@@ -19,8 +19,8 @@
 namespace onnxc::host_blocks {
 
 inline constexpr int warp_lanes = 32;
-// Words that a lane gives to an exchange: the operands of a product of 16 x 8 x 16 halves are 6 of them.
-inline constexpr int exchange_words = 8;
+// Words that a lane gives to an exchange: the operands of RDNA3's product of 16 x 16 x 16 halves are 16 of them.
+inline constexpr int exchange_words = 16;
 
 // The words that the lanes of a warp have given. A lane may read them until its next exchange.
 struct Exchanged {

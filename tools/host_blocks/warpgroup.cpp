@@ -15,24 +15,30 @@ constexpr uint32_t warpgroup_warps = 4;
 
 int lane() { return static_cast<int>(thread_index()) % warp_lanes; }
 
-// PTX ISA, "Matrix Descriptor Format", for operands whose rows are contiguous: those of a swizzle of 64 bytes.
+// PTX ISA, "Matrix Descriptor Format", for operands whose rows are contiguous. With a swizzle of 64 bytes a row is that
+// long. Without one a row is 16 bytes, of a matrix of eight rows, and the next 16 bytes are those of another matrix.
 struct Descriptor {
-  uint32_t first, stride;
+  uint32_t first, next_chunk, next_rows, row_bytes;
+  bool has_swizzle;
 };
 Descriptor decoded(uint64_t bits) {
   const auto field = [bits](int at, int width) { return static_cast<uint32_t>(bits >> at & ((1u << width) - 1)); };
-  if (field(62, 2) != 2 || field(49, 3) != 0) fail("wgmma: a matrix without a swizzle of 64 bytes");
-  return {field(0, 14) << 4, field(32, 14) << 4};
+  if (field(62, 2) % 2 != 0 || field(49, 3) != 0)
+    fail("wgmma: a matrix that neither has a swizzle of 64 bytes nor none");
+  const bool has_swizzle = field(62, 2) == 2;
+  return {field(0, 14) << 4, has_swizzle ? 16 : field(16, 14) << 4, field(32, 14) << 4, has_swizzle ? 64u : 16u,
+          has_swizzle};
 }
 
-// 32 bytes of a row. Bits 4 and 5 of an address are combined with bits 7 and 8.
+// 32 bytes of a row. A swizzle combines bits 4 and 5 of an address with bits 7 and 8.
 std::array<uint32_t, operand_words> read_row(uint64_t descriptor, int row) {
   const Descriptor matrix = decoded(descriptor);
   std::array<uint32_t, operand_words> words;
-  for (int chunk = 0; chunk < row_bytes / 16; ++chunk) {
-    const uint32_t address = matrix.first + static_cast<uint32_t>(row / 8) * matrix.stride +
-                             static_cast<uint32_t>(row % 8 * 64 + chunk * 16);
-    std::memcpy(&words[static_cast<size_t>(chunk) * 4], block_memory_place(address ^ (address >> 7 & 3) << 4), 16);
+  for (uint32_t chunk = 0; chunk < row_bytes / 16; ++chunk) {
+    const uint32_t address = matrix.first + static_cast<uint32_t>(row / 8) * matrix.next_rows +
+                             static_cast<uint32_t>(row % 8) * matrix.row_bytes + chunk * matrix.next_chunk;
+    const uint32_t swizzled = matrix.has_swizzle ? address ^ (address >> 7 & 3) << 4 : address;
+    std::memcpy(&words[static_cast<size_t>(chunk) * 4], block_memory_place(swizzled), 16);
   }
   return words;
 }

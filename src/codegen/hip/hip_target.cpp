@@ -79,13 +79,13 @@ bool fits_epilogue(const Program& program, const KernelCall& call, const Epilogu
 Target hip_target(kernels::Products products, const machine::GpuMachine& gpu) {
   std::vector<Fusion> fusions;
   // Its operands go from one product to the next in the lanes of the matrix unit.
-  if (gpu.matrix_unit != machine::MatrixUnit::none) fusions.push_back(attention_fusion(gpu));
+  fusions.push_back(attention_fusion(gpu));
   fusions.push_back(normalized_product_fusion(gpu));
   fusions.push_back(chunked_product_fusion(gpu));
   return {.name = "the GPU",
           .machine = gpu,
           .block_channels = kernels::block_channels,
-          .multiplies_integers = machine::multiplies_by_mma(gpu),
+          .multiplies_integers = machine::multiplies_bytes(gpu),
           .parallel_results = results_a_unit * gpu.compute_units,
           .cost_unit = "microseconds",
           .costs = layout_costs(gpu),

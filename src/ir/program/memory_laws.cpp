@@ -154,7 +154,7 @@ std::optional<std::string> memory_fault(const Program& program, const KernelCall
       if (may_overlap(program, input, id)) return describe_conflict(input, id);
     const Element element{id, stored};
     std::optional<BufferId> conflict = find_conflict(program, call.inner_epilogue.value, element, false);
-    const bool may_load_it = id == call.output && call.spec->fills_output();
+    const bool may_load_it = id == call.output && call.spec->may_replace_operand();
     if (!conflict) conflict = find_conflict(program, call.epilogue.value, element, may_load_it);
     if (conflict) return describe_conflict(*conflict, id);
   }

@@ -84,6 +84,8 @@ class KernelSpec {
   virtual DType accumulator() const { return DType::float32; }
   // Whether it stores each element of the output, at the axes of the epilogue; else a part, wherever in it.
   virtual bool fills_output() const { return true; }
+  // Whether the epilogue may load from the output the element that it computes: only the thread that stores it does.
+  virtual bool may_replace_operand() const { return fills_output(); }
   // Whether its operands may be views of part of a buffer: a kernel that is given their strides takes them, one that
   // reads contiguous elements does not. Each kernel says so, since it would read other elements without a word.
   virtual bool accepts_views() const = 0;

@@ -16,8 +16,8 @@ namespace onnxc {
 //
 // Limits: one group and three input channels or more, or several groups; weights whose differences from their
 // zero point are int8; a Gemm without factors that transposes no activations. To be run before constants are folded,
-// since the weights would then be numbers; and only for targets with kernels for their sums, CPUs and NVIDIA's GPUs.
-// On the latter loops compute groups of channels that are not whole blocks.
+// since the weights would then be numbers; and only for targets with kernels for their sums, CPUs, NVIDIA's GPUs and
+// AMD's RDNA.
 void use_integer_products(Graph& graph);
 
 }  // namespace onnxc

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace onnxc {
 namespace {
 
@@ -37,8 +39,10 @@ GemmPlan plan_of(const Layer& layer, Products products) {
 }
 kernels::ConvSizes sizes_of(const Layer& layer) { return {1, layer.extents, layer.extents, {1, 1, 1}}; }
 
+// With the tiles of the laboratory, which had none of bricks.
+constexpr GemmTile laboratory_tiles[] = {{128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
 GemmChoice choice(const Layer& layer, Products products, const GpuMachine& gpu) {
-  return choose_gemm(plan_of(layer, products), {sizes_of(layer), true}, gpu);
+  return choose_tile(laboratory_tiles, plan_of(layer, products), {sizes_of(layer), true}, gpu).value();
 }
 void expect_near(const Layer& layer, Products products, const GpuMachine& gpu, double measured, double share) {
   EXPECT_NEAR(choice(layer, products, gpu).estimate.microseconds / measured, 1.0, share) << layer.channels;
@@ -130,6 +134,47 @@ TEST(GemmChoice, OnHopperTheLaunchAsksForFourStages) {
   for (const GemmPlan& plan : {planar, computed, plan_of(layers[5], Products::bf16x3)}) {
     EXPECT_FALSE(plan.uses_wgmma(machine::h100));
     EXPECT_EQ(plan.product_cycles(machine::h100), plan.product_cycles(h100_by_mma));
+  }
+}
+
+TEST(GemmChoice, OnHopperTapsShareAHalo) {
+  const kernels::ConvSizes sizes = sizes_of(layers[5]);
+  const auto chosen = [&](const GemmPlan& plan, const GpuMachine& gpu) {
+    return choose_gemm(plan, {sizes, true}, gpu);
+  };
+  for (const Products products : {Products::float16, Products::bfloat16, Products::xf32, Products::bf16x3}) {
+    const GemmPlan plan = plan_of(layers[5], products);
+    const GemmChoice in_bricks = chosen(plan, machine::h100),
+                     without = choose_tile(kernels::gemm_tiles, plan, {sizes, true}, machine::h100).value();
+    EXPECT_TRUE(in_bricks.plan.has_halo());
+    EXPECT_EQ(in_bricks.plan.brick.product(), in_bricks.plan.tile.rows);
+    EXPECT_LT(in_bricks.estimate.microseconds, 0.6 * without.estimate.microseconds);
+    EXPECT_EQ(in_bricks.launch_lds_bytes, in_bricks.lds_bytes);
+    EXPECT_GE(in_bricks.plan.blocks_a_unit(machine::h100), 2);
+    EXPECT_FALSE(chosen(plan, machine::a100).plan.has_halo());
+    EXPECT_FALSE(chosen(plan, machine::gfx942).plan.has_halo());
+  }
+  EXPECT_EQ(chosen(plan_of(layers[5], Products::float16), machine::h100).estimate.bound, GpuBound::lds);
+  GemmPlan strided = plan_of(layers[5], Products::float16), transposed = strided, computed = strided,
+           pointwise = strided, pair_of_taps = strided;
+  strided.shape.stride = {1, 1, 2};
+  transposed.transposed = true;
+  computed.weight_order = kernels::WeightOrder::computed;
+  pointwise.shape.kernel = {1, 1, 1};
+  pair_of_taps.shape.kernel = {2, 1, 1};
+  for (const GemmPlan& plan : {strided, transposed, computed, pointwise, pair_of_taps})
+    EXPECT_FALSE(chosen(plan, machine::h100).plan.has_halo());
+}
+
+// A part of a reduction has whole pairs of blocks of channels.
+TEST(GemmChoice, PartsOfAHaloAreAtMostItsPairs) {
+  for (const int64_t channels : {16, 32, 64, 96, 512}) {
+    GemmPlan plan{.shape = {channels, 64, 1, {3, 3, 3}},
+                  .products = Products::float16,
+                  .tile = {128, 64},
+                  .is_split = true,
+                  .brick = {2, 8, 8}};
+    EXPECT_EQ(plan.parts(1, machine::h100), std::min(kernels::divide_up(channels, 32), plan.steps() / 8));
   }
 }
 

@@ -1,5 +1,6 @@
-"""Attention in one kernel on NVIDIA's matrix unit against PyTorch in float64: the source of the kernels runs on the
-host (tools/host_blocks). Cases as on the simulator (test_attention.py), around the edges of a warp's tiles."""
+"""Attention in one kernel on the matrix units of NVIDIA's GPUs and AMD's RDNA against PyTorch in float64: the source of
+the kernels runs on the host (tools/host_blocks). Kernels of RDNA carry out the plan for sm_80. Cases are those of the
+simulator (test_attention.py), around the edges of a warp's tiles."""
 
 import re
 from pathlib import Path
@@ -37,6 +38,7 @@ def run(
     sanitize: bool = False,
     order: str = "forward",
     headers: Path | None = None,
+    kernels_for: str = "sm_80",
 ) -> dict[str, Array]:
     """Every product of the model is one of attention."""
     onnx.save(proto, folder / "model.onnx")
@@ -44,7 +46,7 @@ def run(
     onnxc_commands.compile_model(folder / "model.onnx", folder / "model.cpp", *gpu, "--emit", "source")
     source = folder / "model.cpp.device.hip"
     assert 0 < source.read_text().count("Products::") == source.read_text().count("attention<FlashAttentionPlan{")
-    build_kernels(source, "sm_80", folder / "kernels.so", sanitize=sanitize, headers=headers)
+    build_kernels(source, kernels_for, folder / "kernels.so", sanitize=sanitize, headers=headers)
     shared_object = onnxc_commands.compile_model(folder / "model.onnx", folder / "model.so", *gpu)
     variables = {"CUDA_STAND_IN_KERNELS": str(folder / "kernels.so"), "ONNXC_HOST_ORDER": order}
     if sanitize:
@@ -91,6 +93,18 @@ def test_depths_and_columns(dtype: Any, tmp_path: Path, monkeypatch: pytest.Monk
     if dtype != np.float32:
         depths += [(80, 80), (127, 32), (128, 128)]
     check([Sizes(1, 2, 35, 40, depth, columns) for depth, columns in depths], dtype, tmp_path, monkeypatch)
+
+
+# Edges of a wavefront's 16 queries, of a tile of 16 keys, and of a step.
+RDNA_CASES = [Sizes(2, 3, *lengths, 16, 16) for lengths in LENGTHS]
+RDNA_CASES += [Sizes(1, 2, 35, 40, *heads) for heads in [(1, 5), (17, 16), (33, 9), (40, 40), (64, 65), (64, 128)]]
+RDNA_CASES += [Sizes(2, 3, 34, 45, 16, 16, ((3, 34, 45), (2, 1, 1, 45), (1, 1, 34, 1)))]
+
+
+@pytest.mark.parametrize("gpu", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize("dtype", [pytest.param(FLOAT16, id="float16"), pytest.param(BFLOAT16, id="bfloat16")])
+def test_on_rdna(gpu: str, dtype: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(RDNA_CASES, dtype, tmp_path, monkeypatch, kernels_for=gpu)
 
 
 @SLOW

@@ -1,12 +1,14 @@
-"""The kernels as a GPU without MFMA and with wavefronts of 32 lanes has them, such as gfx1100, on the simulator.
+"""The kernels as AMD's RDNA has them, with wavefronts of 32 lanes, on the simulator.
 
 The simulator runs only gfx942's instructions. So the row of gfx1100 (machine/gpu_machine.h), from which its wavefronts
 and its products follow, is put into code for gfx942, two of its wavefronts to one of that machine. Their exchanges stay
-within 32 lanes and mean the same there, except that v_readlane counts the lanes of the whole: it becomes a shuffle. The
-tests do not show what clang makes of the same text for gfx1100.
+within 32 lanes and mean the same there, except that v_readlane counts the lanes of the whole: it becomes a shuffle, and
+WMMA becomes shuffles and multiply-adds (narrow_wmma_words.h). The tests do not show what clang makes of the same text
+for gfx1100.
 """
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -33,7 +35,7 @@ CHANGES = {
         "__builtin_amdgcn_ds_bpermute((thread_index() % 64 / 32 * 32 + lane) * 4, value)"
     ),
     # The registers of gfx942 are dealt out to fewer wavefronts.
-    "own_gpu.waves_per_simd / 2": "2",
+    "own_gpu.registers / own_gpu.taken_registers": "2",
 }
 # The GPU whose plan the narrow kernels run.
 WIDE_PLAN, NARROW_PLAN = "gfx942", "gfx1100"
@@ -65,6 +67,7 @@ def compile_narrow(model: Path, folder: Path, gpu: str, *options: str) -> tuple[
         assert text.count(before) == 1
         text = text.replace(before, after)
     changed.write_text(text)
+    shutil.copy(Path(__file__).with_name("narrow_wmma_words.h"), changed.with_name("wmma_words.h"))
     command = [*COMPILE, "-DONNXC_GPU=gfx1100", f"-I{folder / 'changed'}", f"-I{SOURCES}"]
     command += [*device_libraries(source).split(), str(source), "-o", str(folder / "narrow.co")]
     subprocess.run(command, cwd=folder, check=True)
@@ -81,7 +84,7 @@ def use_narrow(folder: Path, gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_attention_stays_on_the_matrix_unit(tmp_path: Path) -> None:
-    """It is chosen for the GPUs that have one."""
+    """It is chosen for the GPUs whose unit multiplies float32."""
     network = export(ROWS["transformer_layer"]).model
     for gpu, is_one_kernel in (("gfx942", True), ("gfx1100", False)):
         onnxc_commands.compile_model(

@@ -20,9 +20,10 @@ class MatrixKernel : public KernelSpec {
     return {{matrix, {.is_packed = true}}, matrix};
   }
   bool fills_output() const override { return fills; }
+  bool may_replace_operand() const override { return fills && replaces; }
   bool accepts_views() const override { return takes_parts; }
 
-  bool fills = true, takes_parts = true;
+  bool fills = true, replaces = true, takes_parts = true;
 };
 
 // Each test builds one fault into a call that is otherwise right.
@@ -82,6 +83,14 @@ TEST_F(KernelCallLaws, TheEpilogueLoadsOfTheOutputWhatItStores) {
   call.epilogue.value = result + y(stored());
   EXPECT_EQ(fault(), "");
   call.epilogue.value = result + y({stored()[0], Expr(7) - stored()[1]});
+  EXPECT_THAT(fault(), HasSubstr("kernel matrix reads b3 in memory of b3, which it writes"));
+}
+
+// Another thread may have stored it already.
+TEST_F(KernelCallLaws, AnEpilogueThatIsComputedMoreThanOnceLoadsNothingOfTheOutput) {
+  builder.elementwise("fill", y, [](const auto&) { return scalar::constant(DType::float32, 0); });
+  spec->replaces = false;
+  call.epilogue.value = result + y(stored());
   EXPECT_THAT(fault(), HasSubstr("kernel matrix reads b3 in memory of b3, which it writes"));
 }
 

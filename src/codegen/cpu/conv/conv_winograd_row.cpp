@@ -20,8 +20,6 @@ constexpr double input_cost = 7.0, output_cost = 7.0;
 // A byte of weights that is read again from the second- or third-level cache (45 GB/s), in multiply-adds at the peak
 // rate. A byte from memory: ConvolutionCosts::weight_byte.
 constexpr double cached_byte_cost = 0.12;
-// Tiles of 2x4x4 pack one and a half times the weights of 2x2x4: up to so many bytes.
-constexpr int64_t most_weights_of_two_fours = 8 * 1024 * 1024;
 
 // Tiles of 4x4 have a cheaper transform: the points +p and -p share terms, and with six points along two axes the rows
 // are combined before the depth.
@@ -78,10 +76,9 @@ std::string reason_against(const ConvolutionProblem& problem, const kernels::Win
                            const CpuMachine& machine) {
   const kernels::WinogradForm form = packing.form();
   if (problem.has_whole_weights && form.axes_of_six_points() > 0) return "not exact on integers";
-  if (!packing.has_two_fours()) return {};
-  if (!machine.convolution.takes_two_fours) return "not measured on this machine";
   const bool is_plane = form.outer.outputs == 1;
-  return is_plane || weight_bytes(packing) <= most_weights_of_two_fours ? "" : "too many weights";
+  if (!packing.has_two_fours() || is_plane) return {};
+  return weight_bytes(packing) <= machine.convolution.most_weights_of_two_fours ? "" : "too many weights";
 }
 
 void lower(const CpuProblem& problem, const kernels::WinogradPacking& packing, const machine::VectorUnit& vectors,

@@ -33,9 +33,12 @@ AttentionStep mfma_step(const FlashAttentionPlan& plan, const GpuMachine& gpu) {
 
 // Counted in the instructions of a thread: some ten for each of its 16 scores, one to scale each sum, five for each
 // element that it brings. A quarter of a unit makes 4 exponentials a cycle (CUDA C++ Programming Guide, "Arithmetic
-// Instructions"). Each of eight warps reads all keys and values from LDS.
-AttentionStep mma_step(const FlashAttentionPlan& plan, const GpuMachine& gpu) {
-  constexpr double scores = 16, powers_a_cycle = 4;
+// Instructions"), a SIMD unit of RDNA 8 (RDNA white paper). Each of eight wavefronts reads all keys and values from
+// LDS, on RDNA3 twice.
+AttentionStep narrow_step(const FlashAttentionPlan& plan, const GpuMachine& gpu) {
+  constexpr double scores = 16;
+  const double powers_a_cycle = machine::multiplies_by_wmma(gpu) ? 8 : 4;
+  const int64_t reads = gpu.matrix_unit == machine::MatrixUnit::wmma ? 16 : 8;
   const double threads = static_cast<double>(kernels::nest_threads) / gpu.simds,
                sums = static_cast<double>(plan.padded_columns(gpu)) / 2;
   const double instructions = 10 * scores + sums + 5 * static_cast<double>(plan.fetched_elements()) + 60;
@@ -43,7 +46,7 @@ AttentionStep mma_step(const FlashAttentionPlan& plan, const GpuMachine& gpu) {
                vector = threads * std::max(instructions / gpu.vector_products_a_cycle, scores / powers_a_cycle);
   const int64_t read_elements = FlashAttentionPlan::tile * (plan.padded_depth() + plan.padded_columns(gpu));
   const double lds =
-      machine::cycles_for(static_cast<double>(8 * read_elements * plan.element_bytes()), gpu.lds_bytes_a_cycle);
+      machine::cycles_for(static_cast<double>(reads * read_elements * plan.element_bytes()), gpu.lds_bytes_a_cycle);
   const double busy = std::max({products, vector, lds});
   const GpuBound bound = busy == products ? GpuBound::matrix_unit
                          : busy == vector ? GpuBound::vector_unit
@@ -57,7 +60,7 @@ AttentionStep mma_step(const FlashAttentionPlan& plan, const GpuMachine& gpu) {
 
 GpuEstimate estimate_attention(const FlashAttentionPlan& plan, const kernels::FlashAttentionSizes& sizes,
                                const GpuMachine& gpu) {
-  const AttentionStep step = FlashAttentionPlan::has_mma(gpu) ? mma_step(plan, gpu) : mfma_step(plan, gpu);
+  const AttentionStep step = FlashAttentionPlan::has_mfma(gpu) ? mfma_step(plan, gpu) : narrow_step(plan, gpu);
   constexpr double block_cycles = 3000;  // what begins and ends a block
   const auto steps = static_cast<double>(kernels::divide_up(sizes.keys, FlashAttentionPlan::tile));
   const int64_t blocks = kernels::divide_up(std::max(sizes.blocks(), int64_t{1}), int64_t{gpu.compute_units});

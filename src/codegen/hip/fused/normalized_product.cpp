@@ -25,6 +25,8 @@ class NormalizedProductSpec : public HipKernelSpec {
       : product_(std::move(product)), lines_(std::move(lines)), plan_(plan_text(product_->plan())) {}
 
   std::string describe() const override { return product_->describe() + ", normalized"; }
+  // The product may be stored in the place of the result before the epilogue loads.
+  bool may_replace_operand() const override { return false; }
   bool accepts_views() const override { return lines_->accepts_views(); }
   KernelOperands operands() const override { return {product_->operands().inputs, lines_->operands().output}; }
   std::vector<std::string> coordinates(size_t rank) const override { return lines_->coordinates(rank); }
@@ -174,12 +176,15 @@ struct JoinedPlan {
   int64_t parts;  // of the product
 };
 
-bool may_have_moments(const kernels::GemmPlan& plan, int64_t elements) {
+bool may_have_moments(const kernels::GemmPlan& plan, const kernels::Axes& output, int64_t elements) {
+  // Every part has the same number of voxels, but for the last one.
+  if (plan.has_halo() && plan.row_tiles(output).product() * plan.tile.rows != output.product()) return false;
   if (plan.steps() < few_steps && elements > most_elements) return false;
   return plan.shape.groups == 1 && !plan.transposed && !plan.matrix_product;
 }
 
-std::optional<Form> form_of(const PlannedGemm& product, const PlannedLines& lines, int64_t parts) {
+std::optional<Form> form_of(const PlannedGemm& product, const PlannedLines& lines, const kernels::Axes& output,
+                            int64_t parts) {
   if (!lines.is_in_chunks()) {
     const std::optional<LinePlan> whole = plan_with_line_a_block(lines);
     return parts > 1 && whole && parts * whole->held <= most_loads ? std::optional(Form::parts) : std::nullopt;
@@ -187,7 +192,8 @@ std::optional<Form> form_of(const PlannedGemm& product, const PlannedLines& line
   if (!has_whole_chunks(lines)) return std::nullopt;
   if (parts > 1) return parts * lines.plan.held <= most_loads ? std::optional(Form::moments_of_parts) : std::nullopt;
   const std::optional<int64_t> elements = onnxc::product(lines.lines.extents).constant();
-  return elements && may_have_moments(product.choice.plan, *elements) ? std::optional(Form::moments) : std::nullopt;
+  return elements && may_have_moments(product.choice.plan, output, *elements) ? std::optional(Form::moments)
+                                                                              : std::nullopt;
 }
 
 // Nothing if no kernel has both, as far as their plans tell: the sizes are known.
@@ -196,7 +202,7 @@ std::optional<JoinedPlan> join(const PlannedGemm& product, const PlannedLines& l
   // Moments are of floats, as they leave the product.
   if (!sizes || kernels::is_bytes(product.choice.plan.products)) return std::nullopt;
   const int64_t parts = product.choice.plan.parts(*sizes, gpu);
-  const std::optional<Form> form = form_of(product, lines, parts);
+  const std::optional<Form> form = form_of(product, lines, sizes->output, parts);
   return form ? std::optional(JoinedPlan{*form, *sizes, parts}) : std::nullopt;
 }
 
@@ -233,8 +239,7 @@ std::optional<KernelCall> normalize_chunks(Program& program, const TypedCall<Gem
   const kernels::GemmPlan& plan = product.spec.plan();
   KernelCall call = joined(product.call, lines.call);
   Buffer moments = program.buffer(*lines.call.workspace);
-  moments.shape[1] =
-      kernels::divide_up(plan.grid(joint->sizes.output).product(), plan.tile.rows) + kernels::folded_parts;
+  moments.shape[1] = plan.row_tiles(joint->sizes.output).product() + kernels::folded_parts;
   call.workspace = program.add(std::move(moments));
   call.spec = std::make_shared<ProductMomentsSpec>(product.shared_spec(), lines.spec.with_parts(plan.tile.rows, 0));
   return call;

@@ -1,5 +1,6 @@
-// Products of bytes on NVIDIA's matrix unit: ConvInteger and MatMulInteger with constant weights, and what becomes one
-// of them (QLinearConv, QLinearMatMul, and with use_integer_products.h convolutions between dequantised numbers).
+// Products of bytes on the matrix units of NVIDIA's GPUs and of AMD's RDNA: ConvInteger and MatMulInteger with constant
+// weights, and what becomes one of them (QLinearConv, QLinearMatMul, and with use_integer_products.h convolutions
+// between dequantised numbers).
 //
 //   sum of (x - zero) * w   =   sum of x * w   -   zero * (sum of w)
 //
@@ -7,8 +8,13 @@
 // a number for each output channel, which the epilogue subtracts. All are int32 and wrap around, so that the result is
 // the same to the bit.
 //
-// Limits: weights whose differences from their zero point are int8; one group, or groups of whole blocks; of a matrix
-// product a depth of whole blocks. Else loops compute the node.
+// Groups that cut blocks of channels are computed some at once, with weights of 0 between them: a depthwise convolution
+// 16 channels at once.
+//
+// Limits: weights whose differences from their zero point are int8; 16 groups at once at most, which are whole blocks
+// or all groups; of a matrix product a depth of whole blocks. Else loops compute the node.
+#include <algorithm>
+
 #include "codegen/call/byte_operands.h"
 #include "codegen/hip/call/kernel_rows.h"
 #include "codegen/hip/gemm/gemm_call.h"
@@ -33,9 +39,25 @@ struct ByteProduct {
   PlannedGemm planned;
   std::vector<int8_t> weights;
   int64_t outputs;
-  // The place of a weight in ONNX's order.
-  std::function<size_t(int64_t group, int64_t column, int64_t tap, int64_t channel)> place;
+  // The place of a weight in ONNX's order; nothing if it is 0 between two groups.
+  std::function<std::optional<size_t>(int64_t group, int64_t column, int64_t tap, int64_t channel)> place;
+
+  int8_t weight(int64_t group, int64_t column, int64_t tap, int64_t channel) const {
+    const std::optional<size_t> at = place(group, column, tap, channel);
+    return at ? weights[*at] : int8_t{0};
+  }
 };
+
+// Groups that are computed at once, as few as make whole blocks. More than 16 would be needed only if their number has
+// no such divisor.
+std::optional<int64_t> groups_at_once(const kernels::ConvShape& shape) {
+  for (int64_t count = 1; count <= std::min(shape.groups, kernels::block_channels); ++count) {
+    kernels::ConvShape joined = shape;
+    joined.groups = shape.groups / count;
+    if (shape.groups % count == 0 && has_whole_blocks(joined)) return count;
+  }
+  return std::nullopt;
+}
 
 // The weights of each output, added up as int32 is.
 Tensor sums_of_weights(const ByteProduct& product, const GemmPlan& plan) {
@@ -46,7 +68,7 @@ Tensor sums_of_weights(const ByteProduct& product, const GemmPlan& plan) {
       for (int64_t tap = 0; tap < plan.taps(); ++tap)
         for (int64_t channel = 0; channel < plan.shape.group_input_channels(); ++channel)
           sums[static_cast<size_t>(group * columns + column)] +=
-              static_cast<uint32_t>(product.weights[product.place(group, column, tap, channel)]);
+              static_cast<uint32_t>(product.weight(group, column, tap, channel));
   return Tensor::of(DType::int32, {product.outputs}, std::vector<int32_t>(sums.begin(), sums.end()));
 }
 
@@ -82,7 +104,7 @@ void lower(const ByteProduct& product, const Layout& reads, const Layout& gives,
     return add_packed(
         context.program(), node.inputs[weights]->name,
         pack_byte_weights(plan, outside, [&](int64_t group, int64_t column, int64_t tap, int64_t channel) {
-          return product.weights[product.place(group, column, tap, channel)];
+          return product.weight(group, column, tap, channel);
         }));
   };
   const GemmPlan& plan = product.planned.choice.plan;
@@ -97,19 +119,23 @@ std::optional<ByteProduct> as_convolution(const HipProblem& problem, const GpuMa
   const NodeReader reader(node);
   if (reader.has_input(input_zero_point) && reader.constant(input_zero_point) == nullptr) return std::nullopt;
   const std::optional<KernelConvolution> convolution = with_static_channels(resolve_conv_integer(reader));
-  if (!convolution || !has_whole_blocks(convolution->shape) || !may_count_positions(*convolution) ||
-      !may_step_over_planes(*convolution))
-    return std::nullopt;
+  if (!convolution || !may_count_positions(*convolution) || !may_step_over_planes(*convolution)) return std::nullopt;
+  const std::optional<int64_t> at_once = groups_at_once(convolution->shape);
+  if (!at_once) return std::nullopt;
   std::optional<std::vector<int8_t>> values = bytes_less_zero_point(reader, weights, weights_zero_point, 0);
   if (!values) return std::nullopt;
-  const GemmPlan plan{.shape = convolution->shape, .products = products_of(*node.inputs[input])};
+  GemmPlan plan{.shape = convolution->shape, .products = products_of(*node.inputs[input])};
   const int64_t taps = plan.taps(), inputs = plan.shape.group_input_channels(),
-                outputs = plan.shape.group_output_channels();
+                outputs = plan.shape.group_output_channels(), joined = *at_once;
+  plan.shape.groups /= joined;
   return ByteProduct{
       &node,
       plan_gemm(convolution_operation(*convolution, node.inputs[input]->shape->size(), plan), *problem.graph, gpu),
-      *std::move(values), plan.shape.output_channels, [=](int64_t group, int64_t column, int64_t tap, int64_t channel) {
-        return static_cast<size_t>(((group * outputs + column) * inputs + channel) * taps + tap);
+      *std::move(values), plan.shape.output_channels,
+      [=](int64_t group, int64_t column, int64_t tap, int64_t channel) -> std::optional<size_t> {
+        if (column / outputs != channel / inputs) return std::nullopt;
+        const int64_t output = (group * joined + column / outputs) * outputs + column % outputs;
+        return static_cast<size_t>((output * inputs + channel % inputs) * taps + tap);
       }};
 }
 
@@ -151,7 +177,7 @@ void offer(ByteProduct product, LayoutDemand demand, const Layout& reads, const 
 }  // namespace
 
 void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!machine::multiplies_by_mma(gpu)) return;
+  if (!machine::multiplies_bytes(gpu)) return;
   std::optional<ByteProduct> product = as_convolution(problem, gpu);
   if (!product) return;
   const Layout blocks = Layout::channel_blocked(problem.node->inputs[input]->shape->size(), kernels::block_channels);
@@ -159,7 +185,7 @@ void offer_byte_convolution(const HipProblem& problem, const GpuMachine& gpu, Of
 }
 
 void offer_byte_matrix_product(const HipProblem& problem, const GpuMachine& gpu, Offers& offers) {
-  if (!machine::multiplies_by_mma(gpu)) return;
+  if (!machine::multiplies_bytes(gpu)) return;
   std::optional<ByteProduct> product = as_matrix_product(problem, gpu);
   if (!product) return;
   const size_t rank = problem.node->inputs[input]->shape->size();

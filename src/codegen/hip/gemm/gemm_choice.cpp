@@ -16,10 +16,29 @@ using kernels::GemmTile;
 // ms: more would be all that the L2 cache gives.
 constexpr double rows_past_l1 = 0.8, rows_past_l1_by_wgmma = 0.6;
 
-double bytes_past_l1(const GemmPlan& plan, const GpuMachine& gpu) {
-  const double share = plan.uses_wgmma(gpu) ? rows_past_l1_by_wgmma : plan.copies(gpu) ? rows_past_l1 : 1;
-  return share * static_cast<double>(plan.tile.rows) * 64 + static_cast<double>(plan.tile.columns) * 64;
+// The bytes that a step brings to LDS, and those of them that come past L1. A halo serves all taps of its channels.
+struct StepBytes {
+  double written, past_l1;
+};
+StepBytes bytes_of_step(const GemmPlan& plan, const GpuMachine& gpu) {
+  const double columns = static_cast<double>(plan.tile.columns) * 64;
+  if (plan.has_halo()) {
+    const double halo = static_cast<double>(plan.halo().bytes()) / static_cast<double>(plan.taps());
+    // Elements that are changed in LDS are read and written again.
+    return {columns + halo * (plan.halo().changes_elements ? 3 : 1), columns + halo};
+  }
+  const double share = plan.uses_wgmma(gpu) ? rows_past_l1_by_wgmma
+                       : plan.copies(gpu)   ? rows_past_l1
+                                            : 1,
+               rows = static_cast<double>(plan.tile.rows) * 64;
+  return {rows + columns, share * rows + columns};
 }
+
+// Cycles of a block that has its unit to itself beside its steps: a barrier serves the taps of one, and the first halo
+// is copied before any product.
+struct ExposedCycles {
+  double of_step, of_start;
+};
 
 // The time for the sums of parts. The kernel that adds them found 16 MB in the L2 cache of an H100, 8 us with its
 // launch. Elsewhere nothing is measured: they are written to memory and read from there.
@@ -35,11 +54,23 @@ constexpr double tile_overhead_cycles = 3000;
 // Cycles of a step, while the block has its unit to itself: from fetching through LDS to the first product.
 constexpr double exposed_cycles = 420;
 
+ExposedCycles exposed_by(const GemmPlan& plan, const GpuMachine& gpu) {
+  if (!plan.has_halo()) return {exposed_cycles, 0};
+  const kernels::Halo halo = plan.halo();
+  return {exposed_cycles / static_cast<double>(halo.taps_a_step()),
+          machine::cycles_for(static_cast<double>(halo.bytes()), cache_bytes_a_cycle(gpu))};
+}
+
 constexpr int64_t narrowest_columns = 32;  // of a tile
 
 // Two blocks share a compute unit: one works while the other waits.
 bool fits_limits(const GemmPlan& plan, const GpuMachine& gpu) {
   return plan.blocks_a_unit(gpu) >= 2 && kernels::nest_threads <= gpu.threads_of_block;
+}
+
+// If memory decides, the one that keeps compute units busy the least.
+bool is_less(const GpuEstimate& a, const GpuEstimate& b) {
+  return std::pair(a.microseconds, a.cycles) < std::pair(b.microseconds, b.cycles);
 }
 
 // A tile of twice the columns that there are would compute nothing in half of them.
@@ -77,17 +108,18 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
   const double steps = std::max(1.0, static_cast<double>(plan.steps()) / static_cast<double>(plan.residues() * parts));
   const double products = tile_rows * tile_columns / 1024 / gpu.simds * static_cast<double>(plan.segments()) *
                           static_cast<double>(plan.product_cycles(gpu));
-  // Each row is written once.
-  const double operand_bytes = (tile_rows + tile_columns) * 64;
-  const double lds = machine::cycles_for(operand_bytes + static_cast<double>(plan.lds_read_bytes(gpu)),
+  const StepBytes bytes = bytes_of_step(plan, gpu);
+  const double lds = machine::cycles_for(bytes.written + static_cast<double>(plan.lds_read_bytes(gpu)),
                                          gpu.lds_bytes_a_cycle),
-               cache = machine::cycles_for(bytes_past_l1(plan, gpu), cache_bytes_a_cycle(gpu));
+               cache = machine::cycles_for(bytes.past_l1, cache_bytes_a_cycle(gpu));
   const double step = std::max({products, lds, cache});
   // For the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, gpu.compute_units);
   const int64_t rounds = kernels::divide_up(blocks, plan.blocks_a_unit(gpu));
-  double cycles = std::max(static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
-                           static_cast<double>(rounds) * (steps * (step + exposed_cycles) + tile_overhead_cycles));
+  const ExposedCycles exposed = exposed_by(plan, gpu);
+  double cycles = std::max(
+      static_cast<double>(blocks) * (steps * step + tile_overhead_cycles),
+      static_cast<double>(rounds) * (steps * (step + exposed.of_step) + exposed.of_start + tile_overhead_cycles));
   if (parts > 1)
     cycles += launch_microseconds * gpu.clock_megahertz + tile_overhead_cycles +
               workspace_seconds(plan, plan.workspace_count(tiles, gpu), gpu) * clock;
@@ -120,16 +152,14 @@ double least_launch_microseconds(const GpuMachine& gpu) {
   return launch_microseconds + estimate_memory(0, gpu).microseconds;
 }
 
-GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu) {
+std::optional<GemmChoice> choose_tile(std::span<const GemmTile> tiles, GemmPlan plan, const GemmSizes& given,
+                                      const GpuMachine& gpu) {
   const kernels::ConvSizes& sizes = given.sizes;
   std::optional<GemmChoice> best;
-  auto consider = [&](const GemmTile& tile, bool is_split) {
-    plan.tile = tile;
+  auto consider = [&](bool is_split) {
     plan.is_split = is_split;
     const GpuEstimate estimate = estimate_gemm(plan, sizes, gpu);
-    // If memory decides, the one that keeps compute units busy the least; among equals the first.
-    auto cost = [](const GpuEstimate& of) { return std::pair(of.microseconds, of.cycles); };
-    if (best && cost(best->estimate) <= cost(estimate)) return;
+    if (best && !is_less(estimate, best->estimate)) return;
     const int64_t workspace =
         given.are_known ? plan.workspace_count(plan.tiles(sizes), gpu) : plan.most_workspace_count(gpu);
     best = GemmChoice{.plan = plan,
@@ -141,7 +171,7 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& 
                       .estimate = estimate,
                       .are_sizes_known = given.are_known};
   };
-  for (const GemmTile& tile : kernels::gemm_tiles) {
+  for (const GemmTile& tile : tiles) {
     plan.tile = tile;
     plan.is_split = true;
     if (!plan.has_suitable_tile(gpu) || !fits_limits(plan, gpu) ||
@@ -150,8 +180,19 @@ GemmChoice choose_gemm(GemmPlan plan, const GemmSizes& given, const GpuMachine& 
     const bool may_have_parts = plan.steps() / plan.residues() >= 2 * kernels::least_part_steps;
     const bool has_parts = may_have_parts && plan.parts(sizes, gpu) > 1;
     // Sizes that are not known may be small.
-    if (given.are_known || !may_have_parts) consider(tile, false);
-    if (given.are_known ? has_parts : may_have_parts) consider(tile, true);
+    if (given.are_known || !may_have_parts) consider(false);
+    if (given.are_known ? has_parts : may_have_parts) consider(true);
+  }
+  return best;
+}
+
+GemmChoice choose_gemm(const GemmPlan& plan, const GemmSizes& given, const GpuMachine& gpu) {
+  std::optional<GemmChoice> best = choose_tile(kernels::gemm_tiles, plan, given, gpu);
+  GemmPlan in_bricks = plan;
+  for (const kernels::Axes& brick : kernels::bricks) {
+    in_bricks.brick = brick;
+    const std::optional<GemmChoice> found = choose_tile(kernels::halo_tiles, in_bricks, given, gpu);
+    if (found && (!best || is_less(found->estimate, best->estimate))) best = found;
   }
   internal_check(best.has_value(), "a tile that fits");
   return *best;

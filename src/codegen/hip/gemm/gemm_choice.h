@@ -7,6 +7,9 @@
 // and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
 #pragma once
 
+#include <optional>
+#include <span>
+
 #include "kernels/hip/gemm/gemm_geometry.h"
 
 namespace onnxc {
@@ -52,6 +55,10 @@ struct GemmSizes {
   bool are_known;
   bool have_hints = true;  // each that is not known
 };
-GemmChoice choose_gemm(kernels::GemmPlan plan, const GemmSizes& given, const GpuMachine& gpu);
+// Tiles have successive voxels, or bricks of voxels if the GPU has products for them.
+GemmChoice choose_gemm(const kernels::GemmPlan& plan, const GemmSizes& given, const GpuMachine& gpu);
+// The best tile of the plan, of its brick if it has one; among equals the first. Nothing if none suits.
+std::optional<GemmChoice> choose_tile(std::span<const kernels::GemmTile> tiles, kernels::GemmPlan plan,
+                                      const GemmSizes& given, const GpuMachine& gpu);
 
 }  // namespace onnxc

@@ -72,8 +72,10 @@ std::optional<kernels::ConvSizes> GemmOperation::known_sizes() const {
 
 std::string PlannedGemm::title() const {
   const GemmPlan& plan = choice.plan;
-  return fmt::format("{} {} tile {}x{}{}", operation.title, name(plan.products), plan.tile.rows, plan.tile.columns,
-                     plan.is_split ? " split" : "");
+  const std::string brick =
+      plan.has_halo() ? fmt::format(" of {}x{}x{} voxels", plan.brick.d, plan.brick.h, plan.brick.w) : "";
+  return fmt::format("{} {} tile {}x{}{}{}", operation.title, name(plan.products), plan.tile.rows, plan.tile.columns,
+                     brick, plan.is_split ? " split" : "");
 }
 
 const char* name(Products products) {
@@ -98,10 +100,10 @@ const char* name(Products products) {
 
 std::string plan_text(const GemmPlan& plan) {
   return fmt::format(
-      "GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}, {}}}",
+      "GemmPlan{{{}, {}, Products::{}, {{{}, {}}}, InputOrder::{}, {}, WeightOrder::{}, {}, {}, {}, {}{}}}",
       shape_text(plan.shape), plan.transposed, name(plan.products), plan.tile.rows, plan.tile.columns,
       order_name(plan.input_order), plan.input_lanes, order_name(plan.weight_order), plan.matrix_product, plan.is_split,
-      plan.output_lanes, plan.has_run_time_depth);
+      plan.output_lanes, plan.has_run_time_depth, plan.has_halo() ? ", " + braced(plan.brick) : "");
 }
 
 std::vector<std::string> gemm_coordinates(const GemmOperation& operation, size_t rank) {

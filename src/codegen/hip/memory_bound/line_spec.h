@@ -58,6 +58,8 @@ class LineSpecBase : public HipKernelSpec {
 
   std::string describe() const override { return planned_.title(); }
   KernelOperands operands() const override { return operands_; }
+  // Threads past a line's end, or past the last line, compute the epilogue of an element that another thread stores.
+  bool may_replace_operand() const override { return false; }
   // Others are counted through whole buffers.
   bool accepts_views() const override { return lines().is_by_instance; }
   std::string host_header() const override { return "kernels/hip/memory_bound/line_geometry.h"; }

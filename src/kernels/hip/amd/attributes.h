@@ -3,8 +3,8 @@
 #pragma once
 
 // At least so many wavefronts share a SIMD unit. With two the compiler keeps MFMA sums in plain registers (a wavefront
-// has 256) instead of moving them to and from accumulation registers. Without MFMA half of the wavefronts that fit are
-// planned: with all 256 registers of RDNA3 the compiler's schedule takes some more.
+// has 256) instead of moving them to and from accumulation registers. On RDNA a lane may have the row's
+// taken_registers.
 #define ONNXC_PLANNED_WAVES __attribute__((amdgpu_waves_per_eu(onnxc::kernels::planned_waves)))
 // No more than two: registers serve loads in flight rather than a third wavefront.
 #define ONNXC_ONLY_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))

@@ -3,7 +3,8 @@
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
-inline constexpr int planned_waves = own_gpu.matrix_unit == machine::MatrixUnit::mfma ? 2 : own_gpu.waves_per_simd / 2;
+inline constexpr int planned_waves =
+    own_gpu.matrix_unit == machine::MatrixUnit::mfma ? 2 : own_gpu.registers / own_gpu.taken_registers;
 
 __device__ inline int64_t block_index() { return __builtin_amdgcn_workgroup_id_x(); }
 __device__ inline int thread_index() { return static_cast<int>(__builtin_amdgcn_workitem_id_x()); }

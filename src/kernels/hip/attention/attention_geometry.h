@@ -26,11 +26,12 @@ struct FlashAttentionPlan {
   constexpr int64_t value_row_bytes() const { return tile * element_bytes() + 16; }
   constexpr int64_t key_bytes() const { return divide_up(depth_pairs(), 2) * tile * lds_row_bytes; }
   constexpr int64_t value_bytes() const { return column_tiles() * tile * value_row_bytes(); }
-  // Whether a GPU makes the products by attention_mma.h; else by attention_mfma.h.
-  static constexpr bool has_mma(const GpuMachine& gpu) { return machine::multiplies_by_mma(gpu); }
+  // Whether a GPU makes the products by attention_mfma.h. Else wavefronts have 32 lanes and half of the queries, by
+  // attention_mma.h or attention_wmma.h.
+  static constexpr bool has_mfma(const GpuMachine& gpu) { return gpu.matrix_unit == machine::MatrixUnit::mfma; }
   // MFMA's lanes read with a key each what is added to the scores, and exchange the results: each wavefront has rows of
   // 16 queries.
-  constexpr bool scores_change_lanes(const GpuMachine& gpu) const { return reads_scores && !has_mma(gpu); }
+  constexpr bool scores_change_lanes(const GpuMachine& gpu) const { return reads_scores && has_mfma(gpu); }
   static constexpr int64_t score_row_floats = tile + 4;
   constexpr int64_t score_floats(const GpuMachine& gpu) const {
     return scores_change_lanes(gpu) ? tile / 2 * score_row_floats : 1;
@@ -47,30 +48,34 @@ struct FlashAttentionPlan {
     return (divide_up(key_chunks, nest_threads) + divide_up(value_chunks, nest_threads)) * chunk_elements();
   }
   // Columns that are computed.
-  constexpr int64_t padded_columns(const GpuMachine& gpu) const { return round_up(columns, has_mma(gpu) ? 16 : tile); }
+  constexpr int64_t padded_columns(const GpuMachine& gpu) const { return round_up(columns, has_mfma(gpu) ? tile : 16); }
 
   // Registers: for queries, sums, prefetched data and its addresses, and others as counted; more for the addresses of
   // what is read for each score. NVIDIA's matrix unit has other lanes, but as many registers of each kind.
   constexpr int64_t registers(const GpuMachine& gpu) const {
-    const int64_t of_biases = has_mma(gpu) ? 8 : 56;
-    return 4 * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + 88 + (reads_scores ? of_biases : 0);
+    const int64_t of_biases = has_mfma(gpu) ? 56 : 8, of_pair = gpu.matrix_unit == machine::MatrixUnit::wmma ? 8 : 4;
+    return of_pair * depth_pairs() + 16 * column_tiles() + 2 * fetched_elements() + 88 + (reads_scores ? of_biases : 0);
   }
-  // The waves of a SIMD unit. MFMA's compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES), ptxas for two blocks of a
-  // unit if that leaves registers enough, else for one.
+  // The waves of a SIMD unit. AMD's compiler is told to plan for two (ONNXC_ONLY_TWO_WAVES), which on RDNA leaves all
+  // registers that a lane may have; ptxas for two blocks of a unit if that leaves registers enough, else for one.
   constexpr int64_t waves(const GpuMachine& gpu) const {
-    constexpr int64_t most_of_two_blocks = 172;
-    return has_mma(gpu) && registers(gpu) <= most_of_two_blocks ? 2 * block_waves(gpu) : 2;
+    constexpr int64_t most_of_two_blocks = 172, most_registers = 256;
+    if (machine::multiplies_by_wmma(gpu)) return gpu.registers / round_up(most_registers, gpu.register_granule);
+    return machine::multiplies_by_mma(gpu) && registers(gpu) <= most_of_two_blocks ? 2 * block_waves(gpu) : 2;
   }
   constexpr int64_t blocks_a_unit(const GpuMachine& gpu) const {
     return smaller(waves(gpu) / block_waves(gpu), machine::blocks_by_lds(gpu, lds_bytes(gpu)));
   }
   // The matrix unit multiplies operands as they are stored, or in xf32 rounded.
   constexpr bool is_made_at_once(const GpuMachine& gpu) const {
-    return is_half(products) || products == (has_mma(gpu) ? Products::xf32 : Products::float32);
+    return is_half(products) || (has_mfma(gpu) && products == Products::float32) ||
+           (machine::multiplies_by_mma(gpu) && products == Products::xf32);
   }
+  // On RDNA a depth of 127 spills if no register is to spare.
   constexpr bool fits(const GpuMachine& gpu) const {
+    const int64_t most_registers = machine::multiplies_by_wmma(gpu) ? 240 : 256;
     return is_made_at_once(gpu) && depth > 0 && columns > 0 && depth_pairs() <= 8 && column_tiles() <= 4 &&
-           registers(gpu) <= 256 && machine::blocks_by_lds(gpu, lds_bytes(gpu)) >= 2;
+           registers(gpu) <= most_registers && machine::blocks_by_lds(gpu, lds_bytes(gpu)) >= 2;
   }
 };
 

@@ -28,7 +28,6 @@ class MfmaAttention : public AttentionOperands<MfmaAttention<plan, T, Output>, p
  public:
   static constexpr auto score_row = static_cast<int>(FlashAttentionPlan::score_row_floats);
   using Tile = MfmaTileProduct<plan.products, GemmTile{128, 32}>;
-  static_assert(own_gpu.matrix_unit == machine::MatrixUnit::mfma);
   using typename Operands::Shared;
 
   __device__ MfmaAttention(const FlashAttentionArguments<T, Output>& arguments, Shared& shared)

@@ -25,7 +25,7 @@ class MmaAttention : public AttentionOperands<MmaAttention<plan, T, Output>, pla
       Operands::last_query_, Operands::zero, Operands::power_of_e;
 
  public:
-  static_assert(FlashAttentionPlan::has_mma(own_gpu));
+  static_assert(machine::multiplies_by_mma(own_gpu));
   using Tile = MmaTileProduct<plan.products, GemmTile{64, 64}>;
   using typename Operands::Shared;
   // Tiles of scores have 8 keys, tiles of results 8 columns; they are read from LDS in pairs.

@@ -1,10 +1,10 @@
 // Attention on every matrix unit brings keys and values through the registers of a block's threads into LDS: a step of
 // 32 keys while the one before is computed with.
 //
-// The wave that computes (attention_mfma.h, attention_mma.h) derives from it. It has load_queries(), clear_sums() and
-// add(first, inner), the step of the keys from `first` on. Its words are first_query(), of the block's; as_factors(), a
-// chunk as the matrix unit multiplies it; and key_of(chunk, e), the key of an element of a column's chunk. Any order of
-// keys will do, as long as the exponentials have the same.
+// The wave that computes (attention_mfma.h, attention_wmma.h, attention_mma.h) derives from it. It has load_queries(),
+// clear_sums() and add(first, inner), the step of the keys from `first` on. Its words are first_query(), of the
+// block's; as_factors(), a chunk as the matrix unit multiplies it; and key_of(chunk, e), the key of an element of a
+// column's chunk. Any order of keys will do, as long as the exponentials have the same.
 #pragma once
 
 #include "kernels/hip/attention/attention_geometry.h"

@@ -23,13 +23,13 @@ __device__ inline int64_t part_size(const GemmArguments<Input, Weight, float>& p
 
 template <GemmPlan plan, class Input, class Weight>
 __device__ inline void store_parts(const GemmArguments<Input, Weight, float>& product) {
-  using Gemm = ImplicitGemm<plan, Input, Weight, float>;
+  using Gemm = GemmOf<plan, Input, Weight, float>;
   __shared__ typename Gemm::DeclaredShared shared;
   const GemmLaunch& launch = product.launch;
   Gemm gemm(product, block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds),
             Gemm::shared_in(shared));
   gemm.reduce();
-  gemm.store([](float sum, auto...) { return sum; }, gemm.part * part_size(product));
+  gemm.store_sums(gemm.product, [](float sum, auto...) { return sum; }, gemm.part * part_size(product));
 }
 template <GemmPlan plan, class Arguments, class Inner, class Epilogue>
 __device__ inline void product_parts(const Arguments& arguments, const Inner& /*inner*/, const Epilogue& /*epilogue*/) {

@@ -18,8 +18,8 @@
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <GemmPlan plan, class Input, class Weight, class Output>
-struct ProductMoments : ImplicitGemm<plan, Input, Weight, Output> {
-  using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
+struct ProductMoments : GemmOf<plan, Input, Weight, Output> {
+  using Gemm = GemmOf<plan, Input, Weight, Output>;
   using Gemm::arguments, Gemm::first_column, Gemm::first_row, Gemm::image, Gemm::place_of, Gemm::product, Gemm::shared;
   using Gemm::Gemm;
   using typename Gemm::Product;
@@ -121,7 +121,7 @@ __device__ inline void product_moments(const ProductMomentsArguments<Input, Weig
             Gemm::shared_in(shared));
   gemm.reduce();
   gemm.apply(inner);
-  gemm.store([](float sum, auto...) { return sum; });
+  gemm.store_sums(gemm.product, [](float sum, auto...) { return sum; }, 0);
   gemm.store_moments(arguments.lines.partial, static_cast<int32_t>(arguments.lines.lines.launch.parts.divisor));
 }
 

@@ -75,11 +75,18 @@ struct GemmBlock {
   __device__ void place_first_row(uint32_t row) {
     const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
     first_row = row;
+    if constexpr (plan.has_halo()) row /= static_cast<uint32_t>(tile.rows);
     const uint32_t line = width.quotient(row);
     first_place = {static_cast<int32_t>(height.quotient(line)), static_cast<int32_t>(height.remainder(line)),
                    static_cast<int32_t>(width.remainder(row)), 1};
+    if constexpr (plan.has_halo()) {
+      first_place.d *= static_cast<int32_t>(plan.brick.d);
+      first_place.h *= static_cast<int32_t>(plan.brick.h);
+      first_place.w *= static_cast<int32_t>(plan.brick.w);
+    }
   }
   __device__ RowPlace place_of(int index) const {
+    if constexpr (plan.has_halo()) return place_in_brick(static_cast<uint32_t>(index));
     const Divisor &width = arguments.launch.width, &height = arguments.launch.height;
     const uint32_t w = static_cast<uint32_t>(first_place.w + index);
     const uint32_t h = static_cast<uint32_t>(first_place.h) + width.quotient(w);
@@ -92,6 +99,16 @@ struct GemmBlock {
                          place.h * shape.stride.h + residue.h < output.h &&
                          place.w * shape.stride.w + residue.w < output.w;
     }
+    return place;
+  }
+
+  __device__ RowPlace place_in_brick(uint32_t index) const {
+    constexpr auto width = static_cast<uint32_t>(plan.brick.w), height = static_cast<uint32_t>(plan.brick.h);
+    const Axes& output = arguments.sizes.output;
+    RowPlace place = {first_place.d + static_cast<int32_t>(index / (width * height)),
+                      first_place.h + static_cast<int32_t>(index / width % height),
+                      first_place.w + static_cast<int32_t>(index % width), 1};
+    place.is_inside = place.d < output.d && place.h < output.h && place.w < output.w;
     return place;
   }
 
@@ -173,6 +190,37 @@ struct GemmBlock {
 
   // The column of the group at which a four begins in the wavefront's first lane.
   __device__ int wave_column(int c) const { return first_column + Product::column_at(c); }
+
+  // The steps of this block, of so many of the reduction.
+  struct Steps {
+    int32_t first, count;
+  };
+  __device__ Steps steps_of_part(int32_t count) const {
+    if constexpr (!plan.is_split) return {0, count};
+    const auto parts = static_cast<int32_t>(arguments.launch.parts);
+    const int32_t share = count / parts, more = count % parts;
+    return {part * share + (part < more ? part : more), share + (part < more)};
+  }
+
+  // Stores the sums of this thread. `further`: elements from the output.
+  template <class Epilogue>
+  __device__ void store_sums(const Product& product, const Epilogue& epilogue, int64_t further) const {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Product::rows_a_thread; ++r) {
+      const RowPlace place = place_of(Product::row_at(r));
+      if (!place.is_inside) continue;
+      auto voxel = voxel_of(place);
+      voxel.channels += further;
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c) store_four(epilogue, voxel, wave_column(c), product.four(r, c));
+    }
+  }
+  __device__ void store_part(const Product& product, int64_t block) const {
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Product::rows_a_thread; ++r)
+#pragma clang loop unroll(full)
+      for (int c = 0; c < Product::fours_a_row; ++c) partial(block, r * Product::fours_a_row + c) = product.four(r, c);
+  }
 
   // Four sums of this thread in the workspace.
   __device__ Four& partial(int64_t tile_of_part, int four) const {

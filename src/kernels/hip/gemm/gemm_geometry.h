@@ -6,21 +6,22 @@
 // whole blocks is such a tensor too: only its strides differ.
 #pragma once
 
+#include "kernels/hip/gemm/halo_geometry.h"
 #include "kernels/hip/wave/divisor.h"
 #include "kernels/hip/wave/launch.h"
 #include "kernels/shared/conv_shape.h"
 
 namespace onnxc::kernels {
 
-// How the matrix unit multiplies, by its instructions; without one the vector unit makes the same products of the same
-// operands. Sums are float32; those of bytes are int32, which wraps around.
+// How the matrix unit multiplies, by CDNA's instructions or NVIDIA's; RDNA's are v_wmma_f32_16x16x16. Sums are float32;
+// those of bytes are int32, which wraps around.
 enum class Products {
   float32,   // v_mfma_f32_32x32x2_f32: exact to float32
   xf32,      // v_mfma_f32_32x32x4_xf32: operands rounded to 10 bits of mantissa
   bf16x3,    // operands as the sum of two bfloat16: 16 bits of mantissa, three products; an infinity becomes a NaN
   float16,   // v_mfma_f32_32x32x8_f16, for operands stored as float16: exact
   bfloat16,  // v_mfma_f32_32x32x8_bf16_1k, for operands stored as bfloat16: exact
-  int8,      // mma.sync m16n8k32 of signed bytes: exact
+  int8,      // mma.sync m16n8k32 or v_wmma_i32_16x16x16_iu8 of signed bytes: exact
   uint8,     // the same of unsigned bytes with weights that are signed
 };
 
@@ -35,17 +36,16 @@ constexpr int64_t operand_bytes(Products products) {
 
 // Whether the vector unit makes them.
 constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
-  return gpu.matrix_unit == machine::MatrixUnit::none ||
-         (machine::multiplies_by_mma(gpu) && products == Products::float32);
+  return products == Products::float32 && gpu.matrix_unit != machine::MatrixUnit::mfma;
 }
 
 // The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
-// for xf32 twice the cycles of 16-bit types, for bytes half of them, MFMA for float32 eight times.
+// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu, int64_t half_products_a_cycle) {
   constexpr int64_t count = 32 * 32 * 16;
   const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
   if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
-  if (is_bytes(products)) return count / (2 * half_products_a_cycle);
+  if (is_bytes(products)) return count / (gpu.byte_products_a_half * half_products_a_cycle);
   return of_one * count / half_products_a_cycle *
          (products == Products::float32 ? 8
           : products == Products::xf32  ? 2
@@ -71,7 +71,10 @@ struct GemmTile {
     return smaller(gpu.registers / larger(sums() + others, gpu.taken_registers), gpu.waves_per_simd);
   }
 };
-inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64}, {128, 64}, {64, 64}, {128, 32}};
+inline constexpr GemmTile gemm_tiles[] = {{256, 128}, {128, 128}, {64, 256}, {256, 64},
+                                          {128, 64},  {64, 64},   {256, 32}, {128, 32}};
+// Those of bricks of voxels.
+inline constexpr GemmTile halo_tiles[] = {{512, 32}, {256, 64}, {256, 48}, {256, 32}, {128, 128}, {128, 64}, {128, 32}};
 
 // In LDS an operand's row is 64 bytes of one step of the reduction: four chunks of 16 bytes, in an order that changes
 // from row to row so that the lanes of each phase of an access hit different banks. A read phase has one chunk of four
@@ -104,7 +107,8 @@ struct WeightView {
 };
 
 // The numbers by which a block finds its tile. They are the number of tiles, the number of parts that each tile's
-// reduction is split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted.
+// reduction is split into, the rows and row tiles of an image, and the extents of the grid over which rows are counted,
+// or bricks.
 struct GemmLaunch {
   uint32_t tiles, parts, rows;
   Divisor row_tiles, width, height, batch;
@@ -141,11 +145,19 @@ struct GemmPlan {
   // For a matrix product whose operands are read element by element: only a run knows how long the reduction is. The
   // shape's input channels are a guess then, by which tiles and parts are chosen.
   bool has_run_time_depth = false;
+  // The rows of a tile are the voxels of a brick of these extents, along w fastest; none: successive voxels.
+  Axes brick = {0, 0, 0};
 
   constexpr bool operator==(const GemmPlan&) const = default;
 
   constexpr int64_t taps() const { return shape.kernel.product(); }
   constexpr int64_t input_blocks() const { return divide_up(shape.group_input_channels(), block_channels); }
+  constexpr bool has_halo() const { return brick.w > 0; }
+  constexpr Halo halo() const { return {brick, shape.kernel, shape.dilation, segments(), !is_half(products)}; }
+  // Blocks of channels that a step takes at once, and the halos that LDS has room for: the next one is copied
+  // meanwhile.
+  constexpr int64_t pairs() const { return divide_up(input_blocks(), segments()); }
+  constexpr int64_t halos() const { return smaller(pairs(), 2); }
   // Wavefronts that a SIMD unit holds at once. Halves that are loaded one by one take a register each.
   constexpr int64_t waves(const GpuMachine& gpu) const {
     const bool loads_halves = is_half(products) && input_order == InputOrder::elements;
@@ -153,14 +165,24 @@ struct GemmPlan {
   }
   // A tall tile reads less LDS for each product, which bounds NVIDIA's matrix unit. There a thread of two blocks has
   // 128 registers, and the sums of a large tile leave too few for operands on their way to LDS, but for the packed
-  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one.
+  // weights of a tall one. Without the matrix unit each thread reads all columns of a wide one. On RDNA, whose lanes
+  // have 192 registers, the sums of the largest tile spill. A narrow one begins and ends less often than one of half
+  // its rows.
   constexpr bool has_suitable_tile(const GpuMachine& gpu) const {
-    constexpr GemmTile tall{256, 64}, wide{64, 256};
-    if (!machine::multiplies_by_mma(gpu)) return tile != tall;
+    constexpr GemmTile tall{256, 64}, wide{64, 256}, narrow{256, 32};
+    if (has_halo()) return has_suitable_brick(gpu);
+    if (machine::multiplies_by_wmma(gpu)) return tile.sums() <= 64 && tile != narrow;
+    if (!machine::multiplies_by_mma(gpu)) return tile != tall && tile != narrow;
     if (tile.sums() < 64) return true;
     if (copies(gpu)) return masks_taps() && (tile != wide || !on_vector_unit(products, gpu));
     return products == Products::bf16x3 && tile == tall && input_order == InputOrder::blocks &&
            weight_order == WeightOrder::packed && masks_taps();
+  }
+  // Voxels that follow one another are read by taps that do: rows of a matrix, if the stride is 1.
+  constexpr bool has_suitable_brick(const GpuMachine& gpu) const {
+    return gpu.matrix_unit == machine::MatrixUnit::wgmma && !is_bytes(products) && products != Products::float32 &&
+           input_order == InputOrder::blocks && weight_order == WeightOrder::packed && !transposed && !matrix_product &&
+           shape.stride.product() == 1 && brick.product() == tile.rows && halo().copy_steps() > 0;
   }
   // Whether the taps at which a row reads an element of the input, one a bit along each axis, fit a register.
   constexpr bool masks_taps() const { return shape.kernel.d + shape.kernel.h + shape.kernel.w < 32; }
@@ -170,11 +192,13 @@ struct GemmPlan {
   }
   // Whether the operands of a step are copied to LDS without registers: nothing is to be made of them on the way.
   constexpr bool copies(const GpuMachine& gpu) const {
+    if (has_halo()) return true;
     return machine::multiplies_by_mma(gpu) && products != Products::bf16x3 && input_order == InputOrder::blocks &&
            weight_order == WeightOrder::packed && !has_few_steps();
   }
   // Whether the products of a step go on, out of LDS, while copies for the next ones arrive.
   constexpr bool uses_wgmma(const GpuMachine& gpu) const {
+    if (has_halo()) return true;
     return gpu.matrix_unit == machine::MatrixUnit::wgmma && copies(gpu) &&
            (is_half(products) || products == Products::xf32);
   }
@@ -185,9 +209,15 @@ struct GemmPlan {
   // Steps whose operands LDS holds at once.
   constexpr int64_t stages(const GpuMachine& gpu) const {
     constexpr int64_t most = 4;
+    if (has_halo()) return halo().stages();
     return copies(gpu) ? smaller(most_lds_bytes(gpu) / gemm_lds_bytes(tile), most) : 1;
   }
-  constexpr int64_t lds_bytes(const GpuMachine& gpu) const { return stages(gpu) * gemm_lds_bytes(tile); }
+  constexpr int64_t lds_bytes(const GpuMachine& gpu) const {
+    if (has_halo())
+      return round_up(halos() * halo().bytes() + stages(gpu) * halo().taps_a_step() * tile.columns * lds_row_bytes,
+                      8 * lds_row_bytes);
+    return stages(gpu) * gemm_lds_bytes(tile);
+  }
   // The launch asks for these, and the kernel declares none beside them.
   constexpr int64_t launch_lds_bytes(const GpuMachine& gpu) const { return uses_wgmma(gpu) ? lds_bytes(gpu) : 0; }
   constexpr int64_t blocks_by_lds(const GpuMachine& gpu) const {
@@ -198,15 +228,21 @@ struct GemmPlan {
     return kernels::product_cycles(products, gpu,
                                    uses_wgmma(gpu) ? gpu.wgmma_products_a_cycle : gpu.half_products_a_cycle);
   }
-  // The bytes of LDS that the threads of a block read in a step. Two quarters read each row and column. On NVIDIA's
-  // matrix unit each of eight warps reads its own, and on the vector unit each thread, wherever others read the same.
-  // With wgmma half of the block reads its columns once for each 64 rows.
+  // The bytes of LDS that the threads of a block read in a step. With MFMA two quarters read each row and column. Each
+  // of eight wavefronts of 32 lanes reads its own, with the WMMA of RDNA3 twice, and on the vector unit each thread,
+  // wherever others read the same. With wgmma half of the block reads its columns once for each 64 rows.
   constexpr int64_t lds_read_bytes(const GpuMachine& gpu) const {
-    if (!machine::multiplies_by_mma(gpu)) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
-    if (uses_wgmma(gpu)) return 2 * (tile.warpgroup_rows() / 64) * (64 + tile.warpgroup_columns()) * lds_row_bytes;
     const int64_t rows = tile.rows / tile.row_waves() / 2, columns = tile.columns / tile.column_waves();
-    if (on_vector_unit(products, gpu)) return nest_threads * (rows / 8 + columns / 4) * lds_row_bytes;
-    return 8 * (rows + columns) * lds_row_bytes;
+    if (on_vector_unit(products, gpu))
+      return nest_threads * lds_row_bytes *
+             (machine::multiplies_by_mma(gpu) ? rows / 8 + columns / 4 : rows / 16 + columns / 2);
+    if (gpu.matrix_unit == machine::MatrixUnit::mfma) return 2 * (tile.rows + tile.columns) * lds_row_bytes;
+    if (uses_wgmma(gpu)) {
+      const int64_t read = 2 * (tile.warpgroup_rows() / 64) * (64 + tile.warpgroup_columns()) * lds_row_bytes;
+      return products == Products::bf16x3 ? read * 3 / 2 : read;
+    }
+    const int64_t copies_of_operands = gpu.matrix_unit == machine::MatrixUnit::wmma ? 2 : 1;
+    return 8 * copies_of_operands * (rows + columns) * lds_row_bytes;
   }
   // The elements of the reduction in one step, and the segments (16 channels at one tap) that they form.
   constexpr int64_t depth() const { return is_bytes(products) ? 64 : is_half(products) ? 32 : 16; }
@@ -215,7 +251,8 @@ struct GemmPlan {
   // Whether a step's segments, two or four, are channel blocks at one tap; else they are successive taps, which costs
   // the kernel more index arithmetic but wastes nothing on blocks that are not a multiple.
   constexpr bool pairs_blocks() const {
-    return transposed || segments() == 1 || input_blocks() % segments() == 0 || input_blocks() > 3 * segments();
+    return has_halo() || transposed || segments() == 1 || input_blocks() % segments() == 0 ||
+           input_blocks() > 3 * segments();
   }
   // All threads are at one tap of a step, and go from tap to tap.
   constexpr bool has_cursor() const { return input_order == InputOrder::blocks && pairs_blocks(); }
@@ -303,17 +340,24 @@ struct GemmPlan {
     return extents.d < most && extents.h < most && extents.w < most && extents.d * extents.h < most &&
            extents.product() < most;
   }
+  // Tiles along each axis; if rows are successive voxels all are along w.
+  constexpr Axes row_tiles(const Axes& output) const {
+    const Axes counted = grid(output);
+    if (!has_halo()) return {1, 1, divide_up(counted.product(), tile.rows)};
+    return {divide_up(counted.d, brick.d), divide_up(counted.h, brick.h), divide_up(counted.w, brick.w)};
+  }
   // The tiles of the output; none if the sizes do not fit. Column tiles run fastest, so that blocks that run together
   // share their input; then row tiles, residues, groups, images.
   constexpr int64_t tiles(const ConvSizes& sizes) const {
     if (!fits(sizes.input) || !fits(sizes.output)) return INT64_MAX;
-    return sizes.batch * shape.groups * residues() * divide_up(grid(sizes.output).product(), tile.rows) *
-           column_tiles();
+    return sizes.batch * shape.groups * residues() * row_tiles(sizes.output).product() * column_tiles();
   }
   // The number of parts into which each tile's reduction is split, given the number of tiles.
   constexpr int64_t parts(int64_t tile_count, const GpuMachine& gpu) const {
     if (!is_split || tile_count == 0) return 1;
-    return larger(smaller(blocks_of_parts(gpu) / tile_count, steps() / residues() / least_part_steps), 1);
+    const int64_t most = has_halo() ? pairs() : steps();
+    return larger(smaller(most, smaller(blocks_of_parts(gpu) / tile_count, steps() / residues() / least_part_steps)),
+                  1);
   }
   constexpr int64_t parts(const ConvSizes& sizes, const GpuMachine& gpu) const { return parts(tiles(sizes), gpu); }
   // Blocks of a launch: all tiles of one part after the other.
@@ -328,13 +372,14 @@ struct GemmPlan {
     return arguments.input_view.fits() && arguments.output_view.fits() ? blocks(arguments.sizes, gpu) : INT64_MAX;
   }
   constexpr GemmLaunch launch(const ConvSizes& sizes, const GpuMachine& gpu) const {
-    const Axes counted = grid(sizes.output);
+    const Axes counted = grid(sizes.output), in_tiles = row_tiles(sizes.output),
+               &units = has_halo() ? in_tiles : counted;
     return {static_cast<uint32_t>(tiles(sizes)),
             static_cast<uint32_t>(parts(sizes, gpu)),
             static_cast<uint32_t>(counted.product()),
-            Divisor::of(divide_up(counted.product(), tile.rows)),
-            Divisor::of(counted.w),
-            Divisor::of(counted.h),
+            Divisor::of(in_tiles.product()),
+            Divisor::of(units.w),
+            Divisor::of(units.h),
             Divisor::of(sizes.batch)};
   }
 

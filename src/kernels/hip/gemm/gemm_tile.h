@@ -1,8 +1,8 @@
 // The product of two tiles, used by every kernel that is a matrix product: operands in LDS, sums in registers.
-// tile_product.h picks it: on the vector unit (fma_tile.h) or on the vendor's matrix unit.
+// tile_product.h picks it: on the vendor's matrix unit, or of RDNA's float32 on the vector unit (fma_tile.h).
 //
-// A block of 256 threads has a tile of rows x columns; each quarter of them, a wavefront if there is MFMA, has a
-// quarter of it, in 32x32 accumulators. One step of the reduction is 64 bytes of each row of either operand: 16
+// A block of 256 threads has a tile of rows x columns; each quarter of them has a quarter of it, in 32x32 accumulators
+// of 64 threads, or in 16x16 ones of 32. One step of the reduction is 64 bytes of each row of either operand: 16
 // elements of float, 32 of a 16-bit type, or 16 in two parts of bfloat16 (bf16x3). In LDS these are four chunks of 16
 // bytes, in an order that avoids bank conflicts (lds_place).
 #pragma once
@@ -14,7 +14,6 @@
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 typedef float Float4 __attribute__((ext_vector_type(4)));
-typedef float Float16 __attribute__((ext_vector_type(16)));
 typedef int32_t Int4 __attribute__((ext_vector_type(4)));
 typedef uint32_t Chunk __attribute__((ext_vector_type(4)));
 
@@ -75,46 +74,66 @@ __device__ inline Float4 rounded_to_xf32(Float4 value) {
   return __builtin_elementwise_fma(power, Float4(0x1p-11f), value);
 }
 
+// An accumulator of side x side sums, of so many lanes: the rows are those of the first lanes, and a lane has half of
+// the columns of its row.
+template <int side_, int lanes_, bool are_of_bytes = false>
+struct Accumulator {
+  static constexpr int side = side_, lanes = lanes_, sums = side * side / lanes;
+  static_assert(lanes == 2 * side);
+  typedef typename FourSums<are_of_bytes>::Sum Sums __attribute__((ext_vector_type(sums)));
+};
+
 // The places of the operands of a tile in LDS, and a thread's sums. Loops over registers are unrolled: a register
 // cannot be indexed by a variable without a detour.
-template <Products products, GemmTile tile>
+template <Products products, GemmTile tile, class Accumulator>
 struct TileSums {
-  static constexpr int wave_rows = tile.rows / tile.row_waves(), wave_columns = tile.columns / tile.column_waves();
-  static constexpr int column_waves = tile.column_waves();
-  static constexpr int row_tiles = wave_rows / 32, column_tiles = wave_columns / 32;
+  using Sums = typename Accumulator::Sums;
+  using Four = typename FourSums<is_bytes(products)>::Type;
+  static constexpr int side = Accumulator::side, lanes = Accumulator::lanes;
+  // A wave has accumulators: a quarter of the block, or of its rows a half.
+  static constexpr int column_waves = tile.column_waves(), waves_a_quarter = quarter_threads / lanes;
+  static constexpr int wave_rows = tile.rows / tile.row_waves() / waves_a_quarter,
+                       wave_columns = tile.columns / column_waves;
+  static constexpr int row_tiles = wave_rows / side, column_tiles = wave_columns / side;
 
   struct Shared {
     alignas(16) char rows[tile.rows * lds_row_bytes];
     alignas(16) char columns[lds_columns(tile) * lds_row_bytes];
   };
 
-  Float16 sums[row_tiles][column_tiles];
+  Sums sums[row_tiles][column_tiles];
 
   // A thread has some fours: four adjacent columns of one of its rows, from column_at + lane_column on. column_at is
   // uniform in the wavefront.
-  static constexpr int rows_a_thread = row_tiles, fours_a_row = 4 * column_tiles;
-  __device__ static int row_at(int r) { return first_row() + r * 32; }
-  __device__ static int column_at(int c) { return first_column() + c / 4 * 32 + c % 4 * 8; }
-  __device__ Float4 four(int r, int c) const {
-    const Float16 all = sums[r][c / 4];
-    const int at = c % 4 * 4;
+  static constexpr int rows_a_thread = row_tiles, fours_a_row = wave_columns / 8, fours = side / 8;
+  __device__ static int row_at(int r) { return first_row() + r * side; }
+  __device__ static int column_at(int c) { return first_column() + c * 8; }
+  __device__ Four four(int r, int c) const {
+    const Sums all = sums[r][c / fours];
+    const int at = c % fours * 4;
     return {all[at], all[at + 1], all[at + 2], all[at + 3]};
   }
-  __device__ void set(int r, int c, int e, float value) { sums[r][c / 4][c % 4 * 4 + e] = value; }
-  __device__ static int first_row() { return quarter_index() / column_waves * wave_rows + thread_index() % 32; }
+  __device__ void set(int r, int c, int e, float value) { sums[r][c / fours][c % fours * 4 + e] = value; }
+  // The wave's number in its quarter.
+  __device__ static int wave() { return thread_index() % quarter_threads / lanes; }
+  __device__ static int first_row() {
+    return (quarter_index() / column_waves * waves_a_quarter + wave()) * wave_rows + thread_index() % side;
+  }
   __device__ static int first_column() { return quarter_index() % column_waves * wave_columns; }
-  __device__ static int lane_column() { return thread_index() % quarter_threads / 32 * 4; }
+  __device__ static int lane_column() { return thread_index() % lanes / side * 4; }
   // The offset of lane_column() if columns are `stride` apart.
   __device__ static int64_t lane_columns(int64_t stride) { return lane_column() == 0 ? 0 : 4 * stride; }
 
   // The sums of a thread's columns over the rows of 16 lanes, each in one of them: store(which column, sum). The lanes
-  // of a column's rows are two rows of 16, which the vector unit folds by itself.
+  // of a column's rows are one or two rows of 16, which the vector unit folds by itself.
   static constexpr int partial_sums = tile.row_waves() * 2;
-  __device__ static int partial_sum() { return quarter_index() / column_waves * 2 + thread_index() % 32 / 16; }
+  __device__ static int partial_sum() {
+    return quarter_index() / column_waves * 2 + wave() + thread_index() % side / 16;
+  }
   template <class Store>
   __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
 #pragma clang loop unroll(full)
-    for (int j = 0; j < column_tiles; ++j) {
+    for (int j = 0; j < fours_a_row / 4; ++j) {
       float values[16];
 #pragma clang loop unroll(full)
       for (int k = 0; k < 16; ++k) values[k] = own[16 * j + k];
@@ -144,7 +163,7 @@ struct TileSums {
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_tiles; ++i)
 #pragma clang loop unroll(full)
-      for (int j = 0; j < column_tiles; ++j) sums[i][j] = Float16(0.0f);
+      for (int j = 0; j < column_tiles; ++j) sums[i][j] = Sums{};
   }
 };
 

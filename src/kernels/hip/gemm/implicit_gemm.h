@@ -12,12 +12,15 @@
 // out of LDS. The ways from tap to tap are a table in the lanes of a wavefront.
 // gemm_loads.h says how they are read.
 //
-// Products are made by the matrix unit, or by the vector unit if there is none (fma_tile.h).
+// Products are made by the matrix unit, or by the vector unit if that does not multiply float32 (tile_product.h).
 //
 // Limits: a group of few output channels leaves columns of its tile unused.
 #pragma once
 
 #include "kernels/hip/gemm/gemm_loads.h"
+#ifdef __NVPTX__
+#include "kernels/hip/gemm/halo_gemm.h"
+#endif
 
 namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
@@ -28,10 +31,10 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       Loads::own_rows, Loads::row;
   using Loads::fetch, Loads::fetch_blocks, Loads::fetch_packed, Loads::fetch_strided, Loads::store_to_lds;
   using Loads::Loads, Loads::arguments, Loads::first_column, Loads::group, Loads::part, Loads::shape, Loads::product;
-  using Loads::place_of;
+  using Loads::steps_of_part;
   using Loads::taps_d, Loads::taps_h, Loads::taps_w, Loads::mask_of, Loads::offset_of, Loads::first_lane,
       Loads::segment, Loads::depth;
-  using typename Loads::Product, typename Loads::Tap;
+  using typename Loads::Product, typename Loads::Steps, typename Loads::Tap;
 
   // ---- the reduction
 
@@ -266,17 +269,6 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
     }
   }
 
-  // The steps of this block, of so many.
-  struct Steps {
-    int32_t first, count;
-  };
-  __device__ Steps steps_of_part(int32_t count) const {
-    if constexpr (!plan.is_split) return {0, count};
-    const auto parts = static_cast<int32_t>(arguments.launch.parts);
-    const int32_t share = count / parts, more = count % parts;
-    return {part * share + (part < more ? part : more), share + (part < more)};
-  }
-
   __device__ void reduce() {
     product.clear();
     if constexpr (has_few_steps) {
@@ -297,45 +289,36 @@ struct ImplicitGemm : GemmLoads<plan, Input, Weight, Output> {
       });
     }
   }
-
-  // ---- the result
-
-  // `further`: elements from the output.
-  template <class Epilogue>
-  __device__ void store(const Epilogue& epilogue, int64_t further = 0) const {
-#pragma clang loop unroll(full)
-    for (int r = 0; r < Product::rows_a_thread; ++r) {
-      const RowPlace place = place_of(Product::row_at(r));
-      if (!place.is_inside) continue;
-      auto voxel = this->voxel_of(place);
-      voxel.channels += further;
-#pragma clang loop unroll(full)
-      for (int c = 0; c < Product::fours_a_row; ++c)
-        this->store_four(epilogue, voxel, this->wave_column(c), product.four(r, c));
-    }
-  }
-
-  __device__ void store_part(int64_t block) const {
-#pragma clang loop unroll(full)
-    for (int r = 0; r < Product::rows_a_thread; ++r)
-#pragma clang loop unroll(full)
-      for (int c = 0; c < Product::fours_a_row; ++c)
-        this->partial(block, r * Product::fours_a_row + c) = product.four(r, c);
-  }
 };
+
+// The reduction of a plan: HaloGemm, if its tiles are bricks.
+template <bool has_halo>
+struct GemmForm {
+  template <GemmPlan plan, class Input, class Weight, class Output>
+  using Type = ImplicitGemm<plan, Input, Weight, Output>;
+};
+#ifdef __NVPTX__
+template <>
+struct GemmForm<true> {
+  template <GemmPlan plan, class Input, class Weight, class Output>
+  using Type = HaloGemm<plan, Input, Weight, Output>;
+};
+#endif
+template <GemmPlan plan, class Input, class Weight, class Output>
+using GemmOf = typename GemmForm<plan.has_halo()>::template Type<plan, Input, Weight, Output>;
 
 template <GemmPlan plan, class Input, class Weight, class Output, class Epilogue>
 __device__ inline void implicit_gemm(const GemmArguments<Input, Weight, Output>& arguments, const Epilogue& epilogue) {
-  using Gemm = ImplicitGemm<plan, Input, Weight, Output>;
+  using Gemm = GemmOf<plan, Input, Weight, Output>;
   __shared__ typename Gemm::DeclaredShared shared;
   const GemmLaunch& launch = arguments.launch;
   const uint32_t block = block_of_xcd(static_cast<uint32_t>(block_index()), launch.tiles * launch.parts, own_gpu.xcds);
   Gemm gemm(arguments, block, Gemm::shared_in(shared));
   gemm.reduce();
   if (plan.is_split && launch.parts > 1)
-    gemm.store_part(block);
+    gemm.store_part(gemm.product, block);
   else
-    gemm.store(epilogue);
+    gemm.store_sums(gemm.product, epilogue, 0);
 }
 
 // The second launch of a reduction in parts.

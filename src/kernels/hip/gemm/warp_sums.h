@@ -39,13 +39,18 @@ struct WarpSums {
         for (int e = 0; e < 4; ++e) sums[i][j][e] = Sum{};
   }
 
-  // Eight lanes have the rows of a column.
+  // Eight lanes have the rows of a column. An odd number of fours is filled up to halve three times.
   template <class Store>
   __device__ static void sum_rows(float (&own)[4 * fours_a_row], const Store& store) {
-    int first = 0;
-    scatter<4 * fours_a_row, 16>(own, first);
+    constexpr int columns = 4 * fours_a_row, filled = (columns + 7) / 8 * 8;
+    float values[filled];
 #pragma clang loop unroll(full)
-    for (int k = 0; k < fours_a_row / 2; ++k) store(first + k, own[k]);
+    for (int k = 0; k < filled; ++k) values[k] = k < columns ? own[k] : 0.0f;
+    int first = 0;
+    scatter<filled, 16>(values, first);
+#pragma clang loop unroll(full)
+    for (int k = 0; k < filled / 8; ++k)
+      if (columns == filled || first + k < columns) store(first + k, values[k]);
   }
   // Each of two lanes that are `distance` apart keeps half of the columns, and their sums of both.
   template <int count, int distance>

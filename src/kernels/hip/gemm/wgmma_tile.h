@@ -19,7 +19,6 @@ namespace onnxc::kernels::inline ONNXC_KERNELS_ISA {
 
 template <Products products, GemmTile tile>
 struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_columns() / 16> {
-  static_assert(is_half(products) || products == Products::xf32);
   static constexpr int group_rows = tile.warpgroup_rows(), group_columns = tile.warpgroup_columns();
   static constexpr int row_tiles = group_rows / 64, row_bytes = lds_row_bytes;
   using Sums = WarpSums<row_tiles, group_columns / 16>;
@@ -69,6 +68,9 @@ struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_co
       : rows(lds_address(shared.rows) + first_row() * row_bytes),
         columns(lds_address(shared.columns) + first_column() * row_bytes) {}
 
+  __device__ WgmmaTileProduct(LdsAddress rows_, LdsAddress columns_)
+      : rows(rows_), columns(columns_ + first_column() * row_bytes) {}
+
   // The first half of rows from `first` on; the second is 2 units of 16 bytes further.
   __device__ static uint64_t descriptor(LdsAddress first) {
     constexpr uint64_t swizzle_of_64_bytes = 2, eight_rows = 8 * row_bytes / 16, unused = 1;
@@ -94,6 +96,7 @@ struct WgmmaTileProduct : WarpSums<tile.warpgroup_rows() / 64, tile.warpgroup_co
   }
 
   __device__ void start_halves(LdsAddress first, uint64_t factors) {
+    static_assert(is_half(products));
     begin_products();
 #pragma clang loop unroll(full)
     for (int i = 0; i < row_tiles; ++i)

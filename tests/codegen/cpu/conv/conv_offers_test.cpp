@@ -224,29 +224,22 @@ TEST(ConvOffers, EightLanesHoldFewerWeights) {
 std::string tile(const ConvShape& shape, const Axes& output) { return to_blocks(shape, v4, output); }
 
 TEST(ConvOffers, LargeMapsTakeTilesOfFour) {
-  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 64, .kernel = cube}, {16, 56, 56}),
-            "conv_winograd F(2,2,4)");
-  EXPECT_EQ(tile({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}, {8, 56, 56}),
-            "conv_winograd F(2,4)");
-  EXPECT_EQ(tile({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}, {8, 56, 56}),
-            "conv_winograd F(4)");
-}
-
-TEST(ConvOffers, EightLanesTakeTilesOfFourByFour) {
-  constexpr ConvShape shape{.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}};
-  EXPECT_EQ(to_blocks(shape, v3, Axes{8, 56, 56}), "conv_winograd F(4,4)");
-  EXPECT_EQ(to_blocks(shape, v4, Axes{8, 56, 56}), "conv_winograd F(2,4)");
-}
-
-TEST(ConvOffers, EightLanesTakeTilesOfFourByFourInVolumesWhereTheirWeightsAreFew) {
-  for (const int64_t channels : {16, 32, 64}) {
-    const ConvShape shape{.input_channels = channels, .output_channels = channels, .kernel = cube};
-    EXPECT_EQ(to_blocks(shape, v3, Axes{16, 56, 56}), "conv_winograd F(2,4,4)");
-    EXPECT_EQ(to_blocks(shape, v4, Axes{16, 56, 56}), "conv_winograd F(2,2,4)");
+  for (const CpuMachine& machine : {v3, v4}) {
+    const auto choose = [&](const ConvShape& shape) { return to_blocks(shape, machine, {16, 56, 56}); };
+    for (const int64_t channels : {16, 32, 64})
+      EXPECT_EQ(choose({.input_channels = channels, .output_channels = channels, .kernel = cube}),
+                "conv_winograd F(2,4,4)");
+    EXPECT_EQ(choose({.input_channels = 64, .output_channels = 144, .kernel = {1, 3, 3}}), "conv_winograd F(4,4)");
+    EXPECT_EQ(choose({.input_channels = 512, .output_channels = 512, .kernel = {1, 3, 3}}), "conv_winograd F(4,4)");
+    EXPECT_EQ(choose({.input_channels = 144, .output_channels = 64, .kernel = {3, 1, 1}}), "conv_winograd F(4)");
   }
+}
+
+TEST(ConvOffers, OnlySixteenLanesTakeTilesOfFourByFourInVolumesWithManyWeights) {
   // 9 MiB; 2x2x4 has 6.
   const ConvShape many{.input_channels = 128, .output_channels = 128, .kernel = cube};
   EXPECT_EQ(to_blocks(many, v3, Axes{8, 28, 28}), "conv_winograd F(2,2,4)");
+  EXPECT_EQ(to_blocks(many, v4, Axes{8, 28, 28}), "conv_winograd F(2,4,4)");
 }
 
 TEST(ConvOffers, WholeWeightsTakeTilesThatKeepIntegersExact) {
@@ -288,8 +281,7 @@ TEST(ConvOffers, DilationsTakeWinogradWhereTheirLatticesFillTiles) {
   for (const CpuMachine& machine : {v3, v4}) {
     const auto choose = [&](const ConvShape& shape, const Axes& output) { return to_blocks(shape, machine, output); };
     const ConvShape shape{.input_channels = 64, .output_channels = 64, .kernel = cube, .dilation = {4, 4, 4}};
-    EXPECT_EQ(choose(shape, {32, 40, 48}),
-              machine.convolution.takes_two_fours ? "conv_winograd F(2,4,4)" : "conv_winograd F(2,2,4)");
+    EXPECT_EQ(choose(shape, {32, 40, 48}), "conv_winograd F(2,4,4)");
     // Lattices of one tile: a register tile would be mostly empty.
     EXPECT_EQ(choose(shape, {4, 4, 4}), "conv_direct");
     EXPECT_EQ(choose(shape, {8, 8, 8}), "conv_direct");

@@ -1,6 +1,7 @@
-"""Products of bytes on NVIDIA's matrix unit, to the bit against a plain loop.
+"""Products of bytes on the matrix units of NVIDIA's GPUs and of AMD's RDNA, to the bit against a plain loop.
 
-The source of the kernels runs on the host (tools/host_blocks). Sizes lie around the edges of a tile, of a step of 64
+The source of the kernels runs on the host (tools/host_blocks), launched by the stand-in for NVIDIA's driver. Those of
+RDNA carry out the plan for sm_80. Sizes lie around the edges of a tile, of a step of 64
 channels and of a block of 16."""
 
 from dataclasses import dataclass, field
@@ -19,7 +20,8 @@ from tools.host_blocks import asan_runtime, build_kernels
 pytestmark = pytest.mark.usefixtures("commands")
 
 GPU = ("--target", "gpu", "--march", "x86-64-v3")
-ARCHITECTURES = ["sm_80", "sm_90a"]
+RDNA = ["gfx1100", "gfx1201"]
+ARCHITECTURES = ["sm_80", "sm_90a", *RDNA]
 
 
 @dataclass
@@ -56,7 +58,7 @@ class Graph:
 def run(graph: Graph, folder: Path, monkeypatch: pytest.MonkeyPatch, products: int, **options: Any) -> str:
     """Compares every output, and returns the source of the kernels, which have so many products of bytes."""
     architecture = options.get("architecture", "sm_80")
-    target = (*GPU, "--gpu-arch", architecture)
+    target = (*GPU, "--gpu-arch", "sm_80" if architecture in RDNA else architecture)
     onnx.save(graph.proto(), folder / "model.onnx")
     onnxc_commands.compile_model(folder / "model.onnx", folder / "model.cpp", *target, "--emit", "source")
     source = folder / "model.cpp.device.hip"
@@ -154,6 +156,9 @@ CONVOLUTIONS = [
     Conv(64, 65, (3, 7, 5), (3, 3, 3), (2, 1, 0, 1, 1, 2), strides=(2, 1, 2), dtype=np.int8, zero=5),
     Conv(70, 20, (9, 11), (3, 3), (2, 2, 2, 2), dilations=(2, 2), w_dtype=np.uint8, w_zero=128, zero=7),
     Conv(64, 96, (33,), (5,), (2, 2), groups=2, zero=100),
+    Conv(48, 48, (3, 4, 5), (3, 3, 3), (1,) * 6, groups=48, zero=3),  # 16 groups at once
+    Conv(32, 64, (5, 6), (3, 3), (1,) * 4, groups=4, zero=200, dtype=np.uint8),  # 2 groups at once
+    Conv(15, 9, (5, 6), (3, 3), groups=3, dtype=np.int8, zero=-7),  # all at once
     Conv(210, 130, (2, 3, 5), (1, 1, 1), w_dtype=np.uint8, w_zero=3),
     Conv(256, 24, (3, 3, 3), (3, 3, 3), (1,) * 6, zero=1),  # in parts
 ]

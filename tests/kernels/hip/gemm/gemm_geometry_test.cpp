@@ -58,6 +58,46 @@ TEST(GemmGeometry, EvenPartsOfAStepAreAtOneTapWhereTheKernelCountsOn) {
   }
 }
 
+TEST(GemmGeometry, ATapIsAsMuchFurtherInAHaloForEachRow) {
+  for (const kernels::Axes& brick : kernels::bricks)
+    for (const kernels::Axes& kernel : {kernels::Axes{3, 3, 3}, kernels::Axes{1, 2, 5}})
+      for (const kernels::Axes& dilation : {kernels::Axes{1, 1, 1}, kernels::Axes{2, 3, 1}}) {
+        const kernels::Halo halo{brick, kernel, dilation, 2, false};
+        const kernels::Axes size = halo.voxels();
+        const kernels::Axes tap{(kernel.d - 1) * dilation.d, (kernel.h - 1) * dilation.h, (kernel.w - 1) * dilation.w};
+        for (int64_t row = 0; row < brick.product(); ++row) {
+          const kernels::Axes at{row / (brick.h * brick.w), row / brick.w % brick.h, row % brick.w};
+          const int64_t as_read = halo.offset_of_rows(row / 64) + row % 64 / 8 * halo.line_bytes() +
+                                  row % 8 * kernels::matrix_row_bytes + halo.offset(tap.d, tap.h, tap.w),
+                        voxel = ((at.d + tap.d) * size.h + at.h + tap.h) * size.w + at.w + tap.w;
+          EXPECT_EQ(as_read, voxel * kernels::matrix_row_bytes);
+          EXPECT_LT(voxel, size.product());
+        }
+        EXPECT_GE(halo.plane_bytes(), size.product() * kernels::matrix_row_bytes);
+      }
+}
+
+// Eight threads write 16 bytes each at once, all banks are 128 bytes.
+TEST(GemmGeometry, CopiesToAHaloMeetDifferentBanks) {
+  for (const int64_t blocks : {1, 2})
+    for (const kernels::Axes& brick : kernels::bricks) {
+      const kernels::Halo halo{brick, {3, 3, 3}, {1, 1, 1}, blocks, false};
+      std::set<int64_t> banks;
+      for (int64_t thread = 0; thread < 8; ++thread) {
+        const int64_t chunk = thread % halo.block_chunks(), voxel = thread / halo.block_chunks();
+        banks.insert((chunk * halo.plane_bytes() + voxel * 16) % 128 / 16);
+      }
+      EXPECT_EQ(banks.size(), 8);
+    }
+}
+
+TEST(GemmGeometry, BricksCoverTheOutput) {
+  const GemmPlan plan{.shape = {64, 80, 1, {3, 3, 3}}, .tile = {256, 64}, .brick = {4, 8, 8}};
+  const kernels::ConvSizes sizes{2, {5, 16, 9}, {5, 16, 9}, {1, 1, 1}};
+  EXPECT_EQ(plan.row_tiles(sizes.output), (kernels::Axes{2, 2, 2}));
+  EXPECT_EQ(plan.tiles(sizes), 2 * 8 * 2);
+}
+
 TEST(GemmGeometry, BlocksAreDealtToXcdsOnceEach) {
   for (const uint32_t blocks : {1, 7, 8, 9, 15, 16, 17, 304, 305, 1000, 1001}) {
     std::set<uint32_t> seen;
@@ -102,9 +142,9 @@ TEST(GemmGeometry, PartsFillTheGpuAndAreNotTooShort) {
 
 TEST(GemmGeometry, PartsAreAsManyAsTheGpuHasUnitsFor) {
   const GemmPlan plan{.shape = {256, 256, 1, {3, 3, 3}}, .tile = {64, 64}, .is_split = true};
-  EXPECT_EQ(plan.parts(52, gfx942), 11);  // 2 * 304 / 52
-  EXPECT_EQ(plan.parts(52, machine::gfx90a), 4);
-  EXPECT_EQ(plan.parts(52, gfx1100), 3);
+  EXPECT_EQ(plan.parts(20, gfx942), 30);  // 2 * 304 / 20
+  EXPECT_EQ(plan.parts(20, machine::gfx90a), 11);
+  EXPECT_EQ(plan.parts(20, gfx1100), 4);
 }
 
 TEST(GemmChoice, FitsTheLimitsForEveryShape) {
@@ -144,13 +184,33 @@ TEST(GemmChoice, CutsTheReductionWhereTilesAreFew) {
   EXPECT_FALSE(choose_gemm(pointwise, {rows(100), false}, gfx942).plan.is_split);
 }
 
-TEST(GemmChoice, OfAGpuWithoutMfmaTheVectorUnitMultiplies) {
+TEST(GemmChoice, OnRdnaTheVectorUnitMultipliesFloat32) {
   const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}};
   const GpuEstimate slow = choose_gemm(deep, {rows(1 << 20), true}, gfx1100).estimate;
   EXPECT_EQ(slow.bound, GpuBound::vector_unit);
-  // At least 2^20 rows x 512 x 27 x 512 products, 64 of a compute unit in a cycle.
-  EXPECT_GT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96);
-  EXPECT_LT(slow.cycles, std::ldexp(27.0, 20 + 18 - 6) / 96 * 1.1);
+  // At least 2^20 rows x 512 x 27 x 512 products, 128 of a work group processor in a cycle.
+  EXPECT_GT(slow.cycles, std::ldexp(27.0, 20 + 18 - 7) / 48);
+  EXPECT_LT(slow.cycles, std::ldexp(27.0, 20 + 18 - 7) / 48 * 1.1);
+}
+
+// A work group processor makes 512 products in a cycle on RDNA3, 1,024 on RDNA4; bf16x3 takes three.
+TEST(GemmChoice, OnRdnaTheMatrixUnitMultipliesTheRest) {
+  const auto cycles = [](Products products, const machine::GpuMachine& gpu) {
+    const GemmPlan deep{.shape = {512, 512, 1, {3, 3, 3}}, .products = products};
+    const GpuEstimate estimate = choose_gemm(deep, {rows(1 << 20), true}, gpu).estimate;
+    EXPECT_EQ(estimate.bound, GpuBound::matrix_unit);
+    return estimate.cycles * gpu.compute_units / std::ldexp(27.0, 20 + 18);
+  };
+  const auto expect_rate = [&](Products products, const machine::GpuMachine& gpu, double rate) {
+    EXPECT_NEAR(cycles(products, gpu) * rate, 1.05, 0.05) << gpu.name;
+  };
+  for (const Products halves : {Products::float16, Products::bfloat16}) {
+    expect_rate(halves, gfx1100, 512);
+    expect_rate(halves, machine::gfx1201, 1024);
+  }
+  expect_rate(Products::bf16x3, gfx1100, 512.0 / 3);
+  expect_rate(Products::bf16x3, machine::gfx1201, 1024.0 / 3);
+  expect_rate(Products::int8, gfx1100, 512);
 }
 
 TEST(GemmChoice, FitsTheLimitsOfEachGpu) {

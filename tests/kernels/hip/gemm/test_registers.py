@@ -32,6 +32,7 @@ class Plan:
     transposed: bool = False
     split: bool = False
     output_lanes: int = 16
+    brick: Extents | None = None
 
     def text(self) -> str:
         def braced(*numbers: int) -> str:
@@ -43,7 +44,8 @@ class Plan:
         shape = f"ConvShape{{{self.channels}, {self.columns}, 1, {braced(*self.kernel)}, {braced(*self.stride)}}}"
         return (
             f"GemmPlan{{{shape}, {word(self.transposed)}, Products::{self.products}, {braced(*self.tile)}, "
-            f"InputOrder::blocks, 16, WeightOrder::packed, false, {word(self.split)}, {self.output_lanes}}}"
+            f"InputOrder::blocks, 16, WeightOrder::packed, false, {word(self.split)}, {self.output_lanes}"
+            f"{f', false, {braced(*self.brick)}' if self.brick else ''}}}"
         )
 
     def has_moments(self) -> bool:
@@ -77,6 +79,14 @@ ALL = [
     for split in (False, True)
 ]
 
+BRICKS = [
+    Plan(products, tile, channels, columns * tile[1], kernel, split=split, brick=brick)
+    for products in ("float16", "xf32", "bf16x3")
+    for tile, brick in (((256, 64), (4, 8, 8)), ((256, 48), (4, 8, 8)), ((512, 32), (8, 8, 8)), ((128, 128), (2, 8, 8)))
+    for channels, columns, kernel in ((64, 2, TAPS), (20, 1, (1, 3, 3)), (128, 2, (5, 1, 1)))
+    for split in (False, True)
+]
+
 
 def device_source(plans: list[Plan], architecture: str, folder: Path) -> Path:
     """Kernels with a bias as their epilogue, after the head of a model's source, which has the command."""
@@ -105,7 +115,8 @@ struct With {{
 """
     bounds = 'extern "C" __global__ __launch_bounds__(nest_threads, 2) void'
     for number, plan in enumerate(plans):
-        types = ", ".join([ELEMENTS[plan.products]] * 3)
+        weight = "bfloat16_t" if plan.products == "bf16x3" else ELEMENTS[plan.products]
+        types = f"{ELEMENTS[plan.products]}, {weight}, {ELEMENTS[plan.products]}"
         source += f"static_assert({plan.text()}.has_suitable_tile(own_gpu));\n"
         source += f"{bounds} kernel{number}(With<GemmArguments<{types}>> all) {{\n"
         source += f"  implicit_gemm<{plan.text()}>(all.call, all.epilogue);\n}}\n"
@@ -145,6 +156,17 @@ def test_large_tiles_have_registers_to_spare(architecture: str, tmp_path: Path) 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 def test_no_large_tile_spills(architecture: str, tmp_path: Path) -> None:
     found = spills(ALL, architecture, tmp_path, 128)
+    assert not found, "\n".join(found)
+
+
+def test_bricks_have_registers_to_spare(tmp_path: Path) -> None:
+    found = spills(BRICKS[::6], "sm_90a", tmp_path, 128, 124)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+def test_no_brick_spills(tmp_path: Path) -> None:
+    found = spills(BRICKS, "sm_90a", tmp_path, 128)
     assert not found, "\n".join(found)
 
 

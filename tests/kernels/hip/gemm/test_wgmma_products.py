@@ -29,7 +29,16 @@ NUMBERS = {
 PRODUCTS = ["xf32", "float16", "bfloat16"]
 HALVES = ["float16", "bfloat16"]
 # Rows and columns of the tile, the shape's number, and whether the reduction is split.
-TILES = [(256, 64, 0), (128, 128, 1), (64, 256, 2), (128, 64, 2), (64, 64, 1), (128, 32, 0), (64, 64, 0, 1)]
+TILES = [
+    (256, 64, 0),
+    (128, 128, 1),
+    (64, 256, 2),
+    (128, 64, 2),
+    (64, 64, 1),
+    (128, 32, 0),
+    (256, 32, 0),
+    (64, 64, 0, 1),
+]
 # Channels, columns, kernel, stride and dilation.
 SHAPES = [
     (64, 40, (2, 3, 3), (1, 1, 1), (1, 1, 1)),

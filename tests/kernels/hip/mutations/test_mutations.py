@@ -6,7 +6,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.kernels.hip.mutations.broken_kernels import WRONG_RESULT, Change, Mutation, MutationTests, Network
 
 GEMM, LOADS = "gemm/implicit_gemm.h", "gemm/gemm_loads.h"
-BLOCK, TILE, MFMA = "gemm/gemm_block.h", "gemm/gemm_tile.h", "gemm/mfma_tile.h"
+BLOCK, TILE, MFMA = "gemm/gemm_block.h", "gemm/gemm_tile.h", "gemm/matrix_tile.h"
 
 MUTATIONS = [
     Mutation(
@@ -99,7 +99,7 @@ MUTATIONS = [
     ),
     Mutation(
         "parts of the reduction that overlap",
-        [Change("share + (part < more)}", "share + 1}", GEMM)],
+        [Change("share + (part < more)}", "share + 1}", BLOCK)],
         "past the end of a device allocation",
     ),
     Mutation(
@@ -136,7 +136,7 @@ MUTATIONS = [
     ),
     Mutation(
         "accumulator not cleared",
-        [Change("sums[i][j] = Float16(0.0f);", 'asm volatile("" : "=a"(sums[i][j]));', TILE)],
+        [Change("sums[i][j] = Sums{};", 'asm volatile("" : "=a"(sums[i][j]));', TILE)],
         "which was never written",
     ),
     Mutation("bias index off by one", [Change("p0[c];", "p0[c + 1];")], WRONG_RESULT),

@@ -38,12 +38,12 @@ MUTATIONS = [
     Mutation(
         "sums of a matrix product: workspace a part short",
         [
-            Change("this->partial(block, r", "this->partial(block + launch_tiles(), r", GEMM),
+            Change(" partial(block, r", " partial(block + launch_tiles(), r", BLOCK),
             Change(
                 "  __device__ void store_part(",
                 "  __device__ int64_t launch_tiles() const { return arguments.launch.tiles; }\n"
                 "  __device__ void store_part(",
-                GEMM,
+                BLOCK,
             ),
         ],
         "past the end of a device allocation",

@@ -27,6 +27,10 @@ void start_bfloat16_products(float (&sums)[count][4], uint64_t rows, uint64_t fa
   host_blocks::products().start(host_blocks::MatrixType::bfloat16, {&sums[0][0], count}, rows, factors);
 }
 template <int count>
+void start_tf32_products(float (&sums)[count][4], uint64_t rows, uint64_t factors) {
+  host_blocks::products().start(host_blocks::MatrixType::tf32, {&sums[0][0], count}, rows, factors);
+}
+template <int count>
 void start_tf32_products(float (&sums)[count][4], FourWords rows, uint64_t factors) {
   const uint32_t words[4] = {rows.x, rows.y, rows.z, rows.w};
   host_blocks::products().start(host_blocks::MatrixType::tf32, {&sums[0][0], count}, words, factors);

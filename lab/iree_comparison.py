@@ -263,7 +263,8 @@ def read_commands(text: str) -> list[Dispatch | Fill]:
                 raise ValueError("a dispatch with constants is not understood")
             groups = tuple(constant(name) for name in piece["groups"].split(","))
             bindings = [Binding(*(constant(name) for name in found)) for found in binding.findall(piece["bindings"])]
-            commands.append(Dispatch(kernels[piece["run"]], groups, bindings))
+            # Before its version 3.9, a kernel is a number in its executable.
+            commands.append(Dispatch(kernels.get(piece["run"], piece["run"]), groups, bindings))
     if not commands:
         raise ValueError("the module has no command buffer that could be read")
     given = re.findall(r"hal\.command_buffer\.(?:dispatch|fill_buffer|copy_buffer|update_buffer)\b", text)
@@ -291,7 +292,7 @@ def block_sizes(code_object: Path) -> dict[str, tuple[int, ...]]:
         ["llvm-readelf-19", "--notes", str(code_object)], capture_output=True, text=True, check=True
     ).stdout
     pattern = r"\.name:\s+(\S+)\n.*?\.reqd_workgroup_size:\n\s+- (\d+)\n\s+- (\d+)\n\s+- (\d+)"
-    return {name: (int(x), int(y), int(z)) for name, x, y, z in re.findall(pattern, notes, re.DOTALL)}
+    return {name.strip("'"): (int(x), int(y), int(z)) for name, x, y, z in re.findall(pattern, notes, re.DOTALL)}
 
 
 # The options of AMD's own use of IREE for convolutions (iree-turbine, BOO).

@@ -3,6 +3,7 @@
     python -m lab.modelled_gpu_times                              # an H100
     python -m lab.modelled_gpu_times --gpu a100 --networks r3d_18
     python -m lab.modelled_gpu_times --gpu rx7900xtx              # kinds of products that it lacks are left out
+    python -m lab.modelled_gpu_times --gpu mi250x --networks kits19_128    # MLPerf's 3D U-Net, which the check has not
 
 A time is the sum over all launches of one run. It knows no gaps between launches, and nothing of the host. In brackets:
 the share of matrix products, and the number of launches. Only products are held to measured layers
@@ -22,13 +23,16 @@ from typing import Any
 import torch
 
 from models.export import SEED, export_onnx
+from models.networks.unet3d import UNet3D
 from models.zoo import ModelRow
 from tools.commands import BINARIES
 from tools.gpu_check.kinds import KINDS
-from tools.gpu_check.networks.table import DRY, NETWORKS, Network
+from tools.gpu_check.networks.table import DRY, NETWORKS, Network, cube
 
 PRODUCTS = ("conv ", "conv_transpose ", "matmul ", "attention")
 SHOWN = ("float16", "tf32", "bf16x3", "ieee")
+# Its convolutions, transposed ones and norms, but LeakyReLU for ReLU.
+KITS19 = Network("kits19_128", lambda: UNet3D((32, 64, 128, 256, 320, 320), classes=3), cube(128))
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,15 @@ def table_row(row: Network, gpu: str, folder: Path) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m lab.modelled_gpu_times", description=__doc__.split("\n")[0])
     parser.add_argument("--gpu", default="h100", help="a card or an architecture, as --gpu-arch takes it")
-    parser.add_argument("--networks", help="names of tools/gpu_check/networks/table.py, with commas (default: all)")
+    parser.add_argument(
+        "--networks", help="names of tools/gpu_check/networks/table.py, or kits19_128; with commas (default: all)"
+    )
     options = parser.parse_args(arguments)
     names = options.networks.split(",") if options.networks else [r.name for r in NETWORKS.values() if r.part != DRY]
     print(f"| network | input | {' | '.join(SHOWN)} |\n| --- | --- |{' --- |' * len(SHOWN)}")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            print(table_row(NETWORKS[name], options.gpu, Path(folder)), flush=True)
+            print(table_row({**NETWORKS, KITS19.name: KITS19}[name], options.gpu, Path(folder)), flush=True)
             print(name, file=sys.stderr)
 
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gfx942sim/partition.h"
+#include "gfx942sim/reports/time_model.h"
 #include "machine/gpu_machine.h"
 #include "support/diagnostics.h"
 
@@ -161,18 +162,24 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   RaceDetector races(options.races);
   const MatrixArithmetic matrix_arithmetic = matrix_arithmetic_from_environment();
   Counts total;
-  Traffic traffic(partition_from_environment().gpu.xcds);
+  const auto units = static_cast<uint64_t>(partition_from_environment().gpu.compute_units);
+  const uint64_t groups_of_unit = std::min(occupancy(launch).groups_per_unit, (groups + units - 1) / units);
+  Traffic traffic(partition_from_environment().gpu.xcds, groups_of_unit);
   std::mutex total_mutex;
+  const uint64_t recorded = groups / 2;  // one that is not at an edge
+  GroupTrace trace;
   auto work = [&] {
     const double start = seconds_of_thread();
-    WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit, races);
+    WorkGroup group(memory, module, launch, {arguments.address(), packet.address()}, options.instruction_limit, races,
+                    groups_of_unit);
     group.matrix_arithmetic = matrix_arithmetic;
     for (uint64_t i = next_group++; i < groups && first_fault.concerns(i); i = next_group++) {
       const auto x = static_cast<uint32_t>(i % launch.grid[0]);
       const auto y = static_cast<uint32_t>(i / launch.grid[0] % launch.grid[1]);
       const auto z = static_cast<uint32_t>(i / launch.grid[0] / launch.grid[1]);
       try {
-        group.run({x, y, z});
+        group.run({x, y, z}, i == recorded);
+        if (i == recorded) trace = std::move(group.trace);
       } catch (...) {
         first_fault.report(i, std::current_exception());
       }
@@ -198,6 +205,8 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   total.different_loaded_lines = traffic.different_loaded_lines();
   total.lines_of_l2 = traffic.lines_of_l2();
   total.different_stored_lines = traffic.different_stored_lines();
+  total.first_touches = traffic.first_touches();
+  total.unit_cycles = unit_cycles(launch, total, trace);
   return total;
 }
 

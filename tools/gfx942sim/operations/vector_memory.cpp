@@ -165,15 +165,21 @@ class LineCounter {
   }
 
   // Counts the lines of a load, and tells how long it takes.
-  uint64_t finish_load(WorkGroup& group) const {
+  LineAccess finish_load(WorkGroup& group) const {
     group.counts.load_lines += count_;
-    uint64_t latency = load_latency(LineSource::l1);
-    for (size_t i = 0; i < count_; ++i) latency = std::max(latency, load_latency(group.traffic.load(lines_[i])));
-    return latency;
+    LineAccess access{.latency = load_latency(LineSource::l1), .lines = static_cast<uint8_t>(count_)};
+    for (size_t i = 0; i < count_; ++i) {
+      const LineSource source = group.traffic.load(lines_[i]);
+      access.latency = std::max(access.latency, load_latency(source));
+      access.misses += source != LineSource::l1;
+      access.first_touches += source == LineSource::shared_cache;
+    }
+    return access;
   }
-  void finish_store(WorkGroup& group) const {
+  LineAccess finish_store(WorkGroup& group) const {
     group.counts.store_lines += count_;
     for (size_t i = 0; i < count_; ++i) group.traffic.store(lines_[i]);
+    return {.lines = static_cast<uint8_t>(count_)};
   }
 
  private:
@@ -200,9 +206,9 @@ uint32_t issue(Wave& wave, Addressing addressing) {
   return wave.counters.issue(Queue::vector_memory);
 }
 
-void begin_operation(Wave& wave, Addressing addressing, uint64_t latency) {
-  wave.clock.begin_vector_memory(latency);
-  if (addressing == Addressing::flat) wave.clock.begin_lds(latency);
+void begin_operation(Wave& wave, Addressing addressing, const LineAccess& access) {
+  wave.clock.begin_vector_memory(access);
+  if (addressing == Addressing::flat) wave.clock.begin_flat(access.latency);
 }
 
 uint32_t extend(uint32_t value, const LoadFormat& format) {
@@ -340,8 +346,7 @@ void end_store(Wave& wave, const Instruction& instruction, const Operand& data,
   }
   end_store(wave, instruction, data, addresses, format, number);
   wave.group().counts.stored_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
-  lines.finish_store(wave.group());
-  begin_operation(wave, addressing, store_latency);
+  begin_operation(wave, addressing, lines.finish_store(wave.group()));
 }
 
 template <class Bits>
@@ -401,8 +406,9 @@ template <class Bits>
   }
   accesses.note_store(wave, number, addresses, sizeof(Bits));
   wave.group().counts.stored_bytes += sizeof(Bits) * static_cast<uint64_t>(std::popcount(lanes));
-  lines.finish_store(wave.group());
-  begin_operation(wave, addressing, returns ? load_latency(LineSource::l2) : store_latency);
+  LineAccess access = lines.finish_store(wave.group());
+  if (returns) access.latency = load_latency(LineSource::l2);
+  begin_operation(wave, addressing, access);
   if (returns)
     for (int word = 0; word < words; ++word)
       wave.write_vector_later(instruction.operands[0], word, old_words[word], lanes, Queue::vector_memory, number);

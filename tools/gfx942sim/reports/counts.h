@@ -28,12 +28,17 @@ struct Counts {
   // Loaded lines that the vector unit's L1 does not have; the different ones that each L2 has to be given, of all L2
   // together; and how many different lines the whole kernel touches.
   uint64_t l1_misses = 0;
+  uint64_t first_touches = 0;  // by a group
   uint64_t lines_of_l2 = 0;
   uint64_t different_loaded_lines = 0;
   uint64_t different_stored_lines = 0;
 
   // Cycles from the first to the last instruction of a group that has its compute unit to itself, over all groups.
   uint64_t group_cycles = 0;
+
+  // Cycles that the busiest compute unit takes for its groups, which get in each other's way; 0 when nothing was
+  // written down to tell it by (unit_replay.h).
+  double unit_cycles = 0;
 
   // Instructions by which the wave that has most of them reaches memory: what one thread does one after the other.
   uint64_t longest_wave_accesses = 0;

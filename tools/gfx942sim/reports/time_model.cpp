@@ -4,11 +4,13 @@
 #include <cmath>
 
 #include "gfx942sim/partition.h"
+#include "gfx942sim/reports/unit_replay.h"
 
 namespace gfx942sim {
 namespace {
 
-using onnxc::machine::gfx942;
+namespace machine = onnxc::machine;
+using machine::gfx942;
 
 constexpr double clock_megahertz = gfx942.clock_megahertz, simds = gfx942.simds;
 constexpr uint64_t registers_per_simd = gfx942.registers, register_granule = gfx942.register_granule,
@@ -84,9 +86,29 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
       lines_to_bytes(counts.lines_of_l2 + counts.different_stored_lines) / (partition.share() * infinity_cache_rate));
   set(Bound::memory, lines_to_bytes(counts.different_loaded_lines + counts.different_stored_lines) /
                          (partition.share() * memory_rate));
-  set(Bound::latency, static_cast<double>(counts.group_cycles) / groups * std::ceil(groups_of_unit / resident));
-  time.bound = static_cast<Bound>(std::max_element(time.cycles, time.cycles + bound_count) - time.cycles);
+  const double of_unit = static_cast<double>(counts.group_cycles) / groups * std::ceil(groups_of_unit / resident);
+  set(Bound::latency, counts.unit_cycles > 0 ? counts.unit_cycles : of_unit);
+  const double *last = time.cycles + static_cast<int>(Bound::latency), *first = time.cycles;
+  const double* unit = std::max_element(first, last);
+  if (*last <= 1.25 * *unit) time.bound = static_cast<Bound>(unit - time.cycles);
   return time;
+}
+
+double unit_cycles(const Launch& launch, const Counts& counts, const GroupTrace& group) {
+  if (group.cycles == 0) return 0;
+  const machine::GpuMachine& gpu = partition_from_environment().gpu;
+  const uint64_t groups = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2],
+                 units = static_cast<uint64_t>(gpu.compute_units);
+  // L2 has to be given some of the lines that groups have not had before, and memory has to bring some of those.
+  const double share = partition_from_environment().share() / static_cast<double>(units),
+               touches = std::max(1.0, static_cast<double>(counts.first_touches));
+  const double beyond = std::max(lines_to_bytes(counts.lines_of_l2) / infinity_cache_rate,
+                                 lines_to_bytes(counts.different_loaded_lines) / memory_rate);
+  const LineCycles lines{line_bytes / l1_rate, line_bytes * static_cast<double>(units) / (gpu.xcds * l2_rate),
+                         beyond / touches / share};
+  const double cycles = unit_cycles(group, {(groups + units - 1) / units, occupancy(launch).groups_per_unit}, lines);
+  // The other groups may have more or less to do.
+  return cycles * static_cast<double>(counts.group_cycles) / static_cast<double>(groups * group.cycles);
 }
 
 }  // namespace gfx942sim

@@ -2,6 +2,8 @@
 // counts. A yardstick to compare kernels by, not a prediction; the counts stand beside it.
 #pragma once
 
+#include <algorithm>
+
 #include "gfx942sim/reports/counts.h"
 #include "gfx942sim/wave/work_group.h"
 
@@ -20,10 +22,14 @@ const char* to_text(Bound bound);
 
 struct ModelledTime {
   double cycles[bound_count] = {};  // that each bound by itself would take, on the busiest compute unit
-  Bound bound = Bound::latency;     // the largest
-  double total_cycles() const { return cycles[static_cast<int>(bound)]; }
+  // The unit with the largest of them, or latency if that is more than a quarter above it.
+  Bound bound = Bound::latency;
+  double total_cycles() const { return *std::max_element(cycles, cycles + bound_count); }
   double microseconds() const;
 };
 ModelledTime modelled_time(const Launch& launch, const Counts& counts);
+
+// How long the busiest compute unit takes, by what one group of the launch did.
+double unit_cycles(const Launch& launch, const Counts& counts, const GroupTrace& group);
 
 }  // namespace gfx942sim

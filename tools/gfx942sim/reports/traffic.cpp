@@ -58,10 +58,10 @@ void GroupLines::grow() {
 bool Traffic::hits_l1(uint64_t line) {
   auto& lines = l1_.lines[line % sets];
   auto& used = l1_.used[line % sets];
-  const auto found = std::find(lines.begin(), lines.end(), line + 1);
-  const bool hit = found != lines.end();
-  const auto way =
-      static_cast<size_t>(hit ? found - lines.begin() : std::min_element(used.begin(), used.end()) - used.begin());
+  const auto end = lines.begin() + static_cast<std::ptrdiff_t>(ways_), found = std::find(lines.begin(), end, line + 1);
+  const bool hit = found != end;
+  const auto oldest = std::min_element(used.begin(), used.begin() + static_cast<std::ptrdiff_t>(ways_));
+  const auto way = static_cast<size_t>(hit ? found - lines.begin() : oldest - used.begin());
   lines[way] = line + 1;
   used[way] = ++l1_.accesses;
   return hit;
@@ -71,12 +71,14 @@ LineSource Traffic::load(uint64_t line) {
   if (hits_l1(line)) return LineSource::l1;
   ++l1_misses_;
   if (!of_group_.insert(line)) return LineSource::l2;
+  ++first_touches_;
   l2_->insert(line);
   return LineSource::shared_cache;
 }
 
 void Traffic::add(const Traffic& other) {
   l1_misses_ += other.l1_misses_;
+  first_touches_ += other.first_touches_;
   for (size_t i = 0; i < loaded_.size(); ++i) loaded_[i].add(other.loaded_[i]);
   stored_.add(other.stored_);
 }

@@ -1,10 +1,11 @@
 // The source of the cache lines of a kernel's accesses: the vector unit's L1, or beyond it; and how many different
 // lines there are at all, which memory must bring at least once.
 //
-// L1 is 32 KiB in lines of 128 bytes, four sets of 64, least recently used out. Each work group begins with an empty
-// one and has it to itself. Stores go through to L2.
+// L1 is 32 KiB in lines of 128 bytes, four sets of 64, least recently used out. The groups that a compute unit holds at
+// once share it: each begins with its part of an empty one. Stores go through to L2.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +59,8 @@ enum class LineSource : uint8_t { l1, l2, shared_cache };
 
 class Traffic {
  public:
-  explicit Traffic(int dies) : loaded_(static_cast<size_t>(dies)) {}
+  Traffic(int dies, uint64_t groups_of_l1)
+      : ways_(std::max<uint64_t>(1, ways / groups_of_l1)), loaded_(static_cast<size_t>(dies)) {}
   // Groups are dealt in turn to the dies that have an L2 of their own.
   void begin_group(uint64_t number) {
     l1_ = {};
@@ -71,6 +73,8 @@ class Traffic {
   void add(const Traffic& other);
 
   uint64_t l1_misses() const { return l1_misses_; }
+  // Lines that a group had not had before, over all groups.
+  uint64_t first_touches() const { return first_touches_; }
   uint64_t different_loaded_lines() const;
   // The different lines that each L2 has to be given, of all of them together.
   uint64_t lines_of_l2() const;
@@ -85,8 +89,9 @@ class Traffic {
   };
   bool hits_l1(uint64_t line);
 
+  uint64_t ways_;  // of a group's part
   Cache l1_;
-  uint64_t l1_misses_ = 0;
+  uint64_t l1_misses_ = 0, first_touches_ = 0;
   std::vector<LineSet> loaded_;   // by each die
   LineSet* l2_ = loaded_.data();  // of the group's die
   LineSet stored_;

@@ -43,8 +43,10 @@ constexpr uint32_t preload_entry_offset = 256;  // the beginning of kernels that
 }  // namespace
 
 WorkGroup::WorkGroup(const DeviceMemory& memory, const LoadedModule& module, const Launch& launch,
-                     DispatchAddresses addresses, uint64_t instruction_limit, RaceDetector& races)
-    : accesses(races, (launch.threads() + wave_size - 1) / wave_size),
+                     DispatchAddresses addresses, uint64_t instruction_limit, RaceDetector& races,
+                     uint64_t groups_of_unit)
+    : traffic(partition_from_environment().gpu.xcds, groups_of_unit),
+      accesses(races, (launch.threads() + wave_size - 1) / wave_size),
       memory_(memory),
       module_(module),
       launch_(launch),
@@ -63,11 +65,15 @@ WorkGroup::WorkGroup(const DeviceMemory& memory, const LoadedModule& module, con
       this);
 }
 
-void WorkGroup::run(std::array<uint32_t, 3> id) {
+void WorkGroup::run(std::array<uint32_t, 3> id, bool records) {
   id_ = id;
   accesses.begin_group(number_of_group());
   lds.reset(launch_.kernel->lds_bytes + launch_.dynamic_lds_bytes);
   for (size_t i = 0; i < waves_.size(); ++i) set_up(waves_[i], static_cast<int>(i));
+  if (records) {
+    trace.waves.assign(waves_.size(), {});
+    for (size_t i = 0; i < waves_.size(); ++i) waves_[i].clock.record(&trace.waves[i]);
+  }
   for (auto& operations : lds_operations_) operations.clear();
   loads_into_lds_ = false;
   counts.waves += waves_.size();
@@ -79,6 +85,7 @@ void WorkGroup::run(std::array<uint32_t, 3> id) {
     const auto waiting = std::find_if(waves_.begin(), waves_.end(), [](const Wave& wave) { return wave.at_barrier; });
     if (waiting == waves_.end()) {
       counts.group_cycles += latest_wave();
+      if (records) trace.cycles = latest_wave();
       for (const Wave& wave : waves_)
         counts.longest_wave_accesses = std::max(counts.longest_wave_accesses, wave.memory_accesses);
       return;
@@ -156,7 +163,8 @@ void WorkGroup::execute(Wave& wave, const Instruction& instruction) {
     instruction.operation->execute(wave, with_indexed_registers(wave, instruction));
   else
     instruction.operation->execute(wave, instruction);
-  if (unit == Unit::lds) wave.clock.begin_lds(lds_latency + counts.lds_cycles - lds_cycles);
+  if (unit == Unit::lds) wave.clock.begin_lds(counts.lds_cycles - lds_cycles);
+  if (wave.at_barrier) wave.clock.reach_barrier();
   if (unit == Unit::scalar_memory) wave.clock.begin_scalar_memory();
 }
 

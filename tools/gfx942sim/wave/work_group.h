@@ -36,15 +36,16 @@ struct DispatchAddresses {
 class WorkGroup {
  public:
   WorkGroup(const DeviceMemory& memory, const LoadedModule& module, const Launch& launch, DispatchAddresses addresses,
-            uint64_t instruction_limit, RaceDetector& races);
+            uint64_t instruction_limit, RaceDetector& races, uint64_t groups_of_unit = 1);
 
-  // Runs a group to its end. Throws SimulationFault.
-  void run(std::array<uint32_t, 3> id);
+  // Runs a group to its end, and writes down what its waves do if asked. Throws SimulationFault.
+  void run(std::array<uint32_t, 3> id, bool records = false);
 
   // For the operations.
   Lds lds;
   Counts counts;
-  Traffic traffic{partition_from_environment().gpu.xcds};
+  Traffic traffic;
+  GroupTrace trace;  // of the last group that was to be recorded
   GroupAccesses accesses;
   MatrixArithmetic matrix_arithmetic = MatrixArithmetic::chains;
   // The bytes at a device address, or a fault of the lane; `stored` are those that a store is to write there.

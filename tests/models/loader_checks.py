@@ -1,5 +1,5 @@
-"""What ROCm's loader and the hardware read of a code object of gfx942: its ELF header and size, the metadata of each
-kernel and its descriptor. LLVM's "User Guide for AMDGPU Backend" has their layouts ("ELF Code Object", "Kernel
+"""Checks of a code object of gfx942 by what ROCm's loader and the hardware read: its ELF header and size, the metadata
+of each kernel and its descriptor. LLVM's "User Guide for AMDGPU Backend" has their layouts ("ELF Code Object", "Kernel
 Descriptor"); ROCm's clr (hip_module.cpp, hip_fatbin.cpp) what an image must be for hipModuleLoadData."""
 
 import struct
@@ -15,7 +15,7 @@ TARGET, VERSION = "amdgcn-amd-amdhsa--gfx942", ("1", "2")
 PAGE, DESCRIPTOR_BYTES, DESCRIPTOR_ALIGNMENT, ENTRY_ALIGNMENT = 4096, 64, 64, 256
 RELOCATIONS = (4, 9)
 BLOCK_THREADS = 256
-# Words that the instruction prefetcher may read behind the last kernel.
+# Words that the instruction prefetcher may read after the last kernel.
 PREFETCHED, S_NOP = 256, 0xBF800000
 
 # Bits of the descriptor that are the same in every kernel: first, count, value.
@@ -39,7 +39,7 @@ RESOURCES_2: Bits = {
     "exceptions and LDS": (13, 19, 0),  # the packet processor fills in the LDS
 }
 RESOURCES_3: Bits = {"reserved": (6, 10, 0), "split work groups and reserved": (16, 16, 0)}
-PROPERTIES: Bits = {"properties": (0, 16, 0x8)}  # the arguments' address alone, wavefronts of 64 lanes
+PROPERTIES: Bits = {"properties": (0, 16, 0x8)}  # the arguments' address and no other, wavefronts of 64 lanes
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Image:
 
 
 def place_faults(shared_object: Path) -> list[str]:
-    """The code objects of a model.so are mapped where the processor reads their headers without a penalty."""
+    """The code objects of a model.so begin pages, so that their headers are aligned in memory too."""
     content, found = shared_object.read_bytes(), []
     start = content.find(ELF, 1)
     while start >= 0:
@@ -123,7 +123,7 @@ def place_faults(shared_object: Path) -> list[str]:
 
 
 def faults(file: Path) -> list[str]:
-    """What ROCm's loader would refuse, or hardware would run otherwise, in a file that begins with a code object."""
+    """Checks a file that begins with a code object. ROCm's loader refuses a fault, or hardware runs otherwise."""
     image = Image(file.read_bytes())
     notes = metadata(file)
     found = header_faults(image)
@@ -177,7 +177,7 @@ def metadata_faults(entry: Entry) -> list[str]:
 
 
 def kernel_faults(image: Image, entry: Entry) -> list[str]:
-    """Of the descriptor, its place and its code's, and that it says what the metadata says."""
+    """Checks the descriptor, its place and its code's, and that it says what the metadata says."""
     symbol = image.symbols[entry.fields["symbol"]]
     descriptor = Descriptor.read(image.content, image.offset(symbol.address))
     found = []
@@ -220,12 +220,12 @@ def bit_faults(descriptor: Descriptor) -> list[str]:
 
 
 def padding_faults(image: Image) -> list[str]:
-    """Behind the last kernel of all there is nothing but s_nop."""
+    """After the last kernel of all there must be nothing but s_nop."""
     kernels = (symbol for name, symbol in image.symbols.items() if f"{name}.kd" in image.symbols)
     last = max(kernels, key=lambda symbol: symbol.address)
     text = image.holder(last.address)
     behind = image.content[image.offset(last.address) + last.size : text.offset + text.size]
     words = [word for (word,) in struct.iter_unpack("<I", behind)]
     if len(words) < PREFETCHED or set(words) != {S_NOP}:
-        return [f"{words.count(S_NOP)} s_nop in {len(words)} words behind the last kernel"]
+        return [f"{words.count(S_NOP)} s_nop in {len(words)} words after the last kernel"]
     return []

@@ -111,7 +111,7 @@ CHANGES: list[tuple[str, Change, str]] = [
     ("split work groups", in_descriptor(44, "<I", flipped(16)), "split work groups"),
     ("a dispatch pointer", in_descriptor(56, "<H", flipped(1)), "properties: 0xa"),
     ("preloaded arguments", in_descriptor(58, "<H", flipped(0)), "1 preloaded arguments"),
-    ("no padding", last_word_of_text, "words behind the last kernel"),
+    ("no padding", last_word_of_text, "words after the last kernel"),
 ]
 
 

@@ -50,41 +50,62 @@ def extract(shared_object: Path, file: Path) -> Path:
     return file
 
 
-def kernels(code_object: Path) -> list[Kernel]:
+@dataclass(frozen=True)
+class Entry:
+    """The metadata of a kernel: its own fields as text, and its arguments."""
+
+    fields: dict[str, str]
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Metadata:
+    target: str
+    version: tuple[str, ...]
+    kernels: tuple[Entry, ...]
+
+
+def metadata(code_object: Path) -> Metadata:
     notes = _run("llvm-readelf-19", "--notes", str(code_object))
-    functions = _functions(_run("llvm-objdump-19", "-d", str(code_object)))
+    kernels, rest = notes.split("amdhsa.kernels:", 1)[1].split("amdhsa.target:", 1)
     # One entry a kernel, each begun by a list item of the level of "amdhsa.kernels".
-    entries = re.split(r"^  - ", notes.split("amdhsa.kernels:", 1)[1].split("amdhsa.target:", 1)[0], flags=re.MULTILINE)
-    return [_kernel(entry, functions) for entry in entries[1:]]
+    entries = re.split(r"^  - ", kernels, flags=re.MULTILINE)[1:]
+    version = tuple(re.findall(r"- (\d+)", rest.split("amdhsa.version:", 1)[1]))
+    return Metadata(rest.split()[0], version, tuple(_entry(text) for text in entries))
+
+
+def kernels(code_object: Path) -> list[Kernel]:
+    functions = _functions(_run("llvm-objdump-19", "-d", str(code_object)))
+    return [_kernel(entry, functions) for entry in metadata(code_object).kernels]
 
 
 def _run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def _kernel(entry: str, functions: dict[str, Function]) -> Kernel:
-    def field(name: str) -> str:
-        # The first match is the kernel's own: its fields stand four columns in, those of its arguments further.
-        found = re.search(rf"^(?:    )?\.{name}:\s+(\S+)", entry, flags=re.MULTILINE)
-        assert found, f"no .{name} in\n{entry}"
-        return found[1]
-
+def _entry(text: str) -> Entry:
+    # A kernel's own fields stand four columns in, those of its arguments further.
+    fields = dict(re.findall(r"^(?:    )?\.(\w+):[ \t]+(\S+)", text, flags=re.MULTILINE))
     arguments = []
-    if ".args:" in entry:
-        own = re.split(r"^    \.", entry.split(".args:", 1)[1], flags=re.MULTILINE)[0]
-        for text in re.split(r"^      - ", own, flags=re.MULTILINE)[1:]:
-            values = dict(re.findall(r"\.(\w+):\s+(\S+)", text))
+    if ".args:" in text:
+        own = re.split(r"^    \.", text.split(".args:", 1)[1], flags=re.MULTILINE)[0]
+        for argument in re.split(r"^      - ", own, flags=re.MULTILINE)[1:]:
+            values = dict(re.findall(r"\.(\w+):\s+(\S+)", argument))
             arguments.append(Argument(values["value_kind"], int(values["offset"]), int(values["size"])))
-    name = field("name")
+    return Entry(fields, tuple(arguments))
+
+
+def _kernel(entry: Entry, functions: dict[str, Function]) -> Kernel:
+    fields = entry.fields
     return Kernel(
-        name,
-        tuple(arguments),
-        int(field("kernarg_segment_size")),
-        int(field("vgpr_count")),
-        int(field("vgpr_spill_count")) + int(field("sgpr_spill_count")),
-        int(field("private_segment_fixed_size")),
-        int(field("group_segment_fixed_size")),
-        *functions[name],
+        fields["name"],
+        entry.arguments,
+        int(fields["kernarg_segment_size"]),
+        int(fields["vgpr_count"]),
+        int(fields["vgpr_spill_count"]) + int(fields["sgpr_spill_count"]),
+        int(fields["private_segment_fixed_size"]),
+        int(fields["group_segment_fixed_size"]),
+        *functions[fields["name"]],
     )
 
 

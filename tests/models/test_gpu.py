@@ -10,7 +10,7 @@ import pytest
 from models.export import export
 from models.zoo import ROWS, SMALL, ModelRow
 from tests import onnxc_commands
-from tests.models import access_alignment, code_object
+from tests.models import access_alignment, code_object, loader_checks
 from tests.models.argument_layouts import Layout, device_layouts, differences, host_layouts, layouts
 from tests.models.code_object import Kernel
 from tests.models.test_models import expect_equal, pytorch_outputs
@@ -217,7 +217,8 @@ def test_gate(
     row: ModelRow, compiled: dict[str, Path], tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     shared_object = compile_for_gpu(row, compiled, tmp_path_factory)
-    found = code_object.kernels(code_object.extract(shared_object, tmp_path / "kernels.co"))
+    file = code_object.extract(shared_object, tmp_path / "kernels.co")
+    found = code_object.kernels(file)
     host_source = tmp_path / "model.cpp"
     onnxc_commands.compile_model(
         export(row).model, host_source, "--target", "hip", "--march", "x86-64-v3", "--emit", "source"
@@ -233,7 +234,7 @@ def test_gate(
     assert templates == counted_on.keys()
     structures = sorted({arguments_type(kernel.name) for kernel in found})
     packed, read = host_layouts(host_source.read_text(), structures), device_layouts(device_source, structures)
-    problems = []
+    problems = loader_checks.place_faults(shared_object) + loader_checks.faults(file)
     for kernel in found:
         structure = arguments_type(kernel.name)
         wrong = faults(kernel) + argument_faults(kernel, packed[structure], read[structure])

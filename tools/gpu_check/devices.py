@@ -87,7 +87,7 @@ class Gpu:
                 f"PyTorch {torch.__version__} finds no GPU: install a PyTorch with CUDA or ROCm and the GPU's driver, "
                 "and look at nvidia-smi or rocm-smi"
             )
-        torch.backends.cudnn.benchmark = True  # PyTorch at its best: the fastest of cuDNN's algorithms
+        torch.backends.cudnn.benchmark = True  # PyTorch at its best: the fastest of cuDNN's or MIOpen's algorithms
 
     def synchronize(self) -> None:
         torch.cuda.synchronize()
@@ -144,7 +144,7 @@ class Gpu:
             "units": properties.multi_processor_count,
             "driver": amd_driver() if is_amd else nvidia_driver(),
             "torch": torch.__version__,
-            "cudnn": torch.backends.cudnn.version(),  # type: ignore[no-untyped-call]
+            "miopen" if is_amd else "cudnn": torch.backends.cudnn.version(),  # type: ignore[no-untyped-call]
         }
 
 

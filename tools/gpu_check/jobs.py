@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tools.gpu_check.kinds import KINDS
 from tools.gpu_check.manifest import TESTS, Manifest
 from tools.gpu_check.networks.table import DRY, GOALS, LAYERS, MORE, NETWORKS
+from tools.gpu_check.target import TARGETS
 
 COMPILE_LIMIT_S = 20.0
 REST_S = 8.0  # to make the module, and to time it
@@ -113,6 +114,8 @@ def shapes(manifest: Manifest) -> list[Job]:
 
 
 def sanitizers(manifest: Manifest) -> list[Job]:
+    if not TARGETS[manifest.target].has_sanitizer:
+        return []
     known = {each.name: each.tolerances for each in manifest.models}
     return [
         Job(SANITIZER, tool, name, kind, 120)

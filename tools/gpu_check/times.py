@@ -1,5 +1,6 @@
 """The times of a network in one product kind: the compiled model, and PyTorch with the same weights."""
 
+import contextlib
 import copy
 import functools
 import time
@@ -83,6 +84,18 @@ def use_tf32(is_used: bool) -> None:
     torch.backends.cudnn.allow_tf32 = is_used
 
 
+@contextlib.contextmanager
+def without_search() -> Iterator[None]:
+    """PyTorch takes any of its algorithms. MIOpen's search for the fastest may take a minute for each shape of a layer:
+    it must not come before our own times."""
+    before = torch.backends.cudnn.benchmark
+    torch.backends.cudnn.benchmark = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
+
+
 def check(timed: Timed) -> Iterator[Result]:
     with torch.inference_mode():
         yield from ours(timed)
@@ -93,7 +106,8 @@ def ours(timed: Timed) -> Iterator[Result]:
     """Its result, against PyTorch's in float32 on the same device; then its time, launched by itself and as part of a
     graph of PyTorch's, as PyTorch's own is timed."""
     use_tf32(False)
-    right = timed.module()(timed.x).cpu()
+    with without_search():
+        right = timed.module()(timed.x).cpu()
     engine = Engine(timed.folder / f"{timed.kind}.so", timed.target, timed.device)
     inputs = {timed.network.input: timed.x}
     outputs = {timed.network.output: torch.full(tuple(right.shape), float("nan"), device=timed.device.name)}

@@ -82,10 +82,11 @@ void infer_quantize(InferContext& c) {
 
 // y = saturate(round_to_even(x / scale) + zero_point) (ONNX QuantizeLinear 25); to a float8 or float4 the cast rounds
 // instead. The quotient is of the type that attribute 'precision' names, else of the scale's; with a scale of integers
-// it is a float32, as ONNX's reference divides them.
+// or powers of two it is a float32, as ONNX's reference divides them.
 void define_quantize(DefineContext& c) {
   Operand x = c.in(0), scale = c.in(1);
-  const DType of_scale = is_integer(scale.dtype) ? DType::float32 : scale.dtype;
+  const bool has_quotients = !is_integer(scale.dtype) && scale.dtype != DType::float8e8m0;
+  const DType of_scale = has_quotients ? scale.dtype : DType::float32;
   const DType precision = chosen_type(c, "precision", of_scale, Types::floating);
   const DType compute = info(precision).compute;
   const auto rounded = [&](const Scalar& value) { return scalar::cast(compute, scalar::cast(precision, value)); };
@@ -107,6 +108,9 @@ void infer_dequantize(InferContext& c) {
   expect_type(c, 1, Types::floating);
   c.check(!c.has_input(2) || c.dtype(2) == c.dtype(0), "the zero point must be of the input's type, {}; found {}",
           info(c.dtype(0)).name, info(c.has_input(2) ? c.dtype(2) : c.dtype(0)).name);
+  c.check(c.dtype(1) != DType::float8e8m0 || c.integer("output_dtype", 0) != 0,
+          "a scale of float8e8m0 is a power of two, which says no type for the output: give attribute 'output_dtype', "
+          "such as 1 for float32");
   check_parameters(c);
   c.output(0, chosen_type(c, "output_dtype", c.dtype(1), Types::floating), c.shape(0));
 }

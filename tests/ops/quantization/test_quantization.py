@@ -1,12 +1,17 @@
 """Quantised operators: conversions for a tensor, an axis and blocks, and products of integers, right to the bit."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnx
+import pytest
+from onnx.parser import parse_model
 
 from models.tensor_files import Array
+from tests import onnxc_commands
 from tests.ops.case import Case, Constant, case, constant, random, type_id
 from tests.ops.table import EVERYWHERE, table_test
 
@@ -88,6 +93,7 @@ def quantize_cases() -> list[Case]:
 
 SMALL_INTEGERS = (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2)
 FLOAT4 = ml_dtypes.float4_e2m1fn
+POWERS_OF_TWO = ml_dtypes.float8_e8m0fnu
 SMALL_FLOATS = (
     ml_dtypes.float8_e4m3fn,
     ml_dtypes.float8_e4m3fnuz,
@@ -129,6 +135,46 @@ def small_cases() -> list[Case]:
         case("QuantizeLinear", inside, constant(0.3), opset=23, name="float8 without saturation", output_dtype=17,
              saturate=0, expected=[(inside / np.float32(0.3)).astype(ml_dtypes.float8_e4m3fn)])
     )  # fmt: skip
+    return cases
+
+
+def power_of_two_cases() -> list[Case]:
+    """Blocks with scales of float8e8m0, as the MX formats have them: each product is exact in float64."""
+
+    def powers(*shape: int, low: int = 107, high: int = 147) -> Array:
+        return np.random.default_rng(shape).integers(low, high, shape).astype(np.uint8).view(POWERS_OF_TWO)
+
+    cases = []
+    for dtype in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, FLOAT4, np.int8):
+        x = (random(3, 70, 2) * np.float32(4)).astype(dtype)
+        for code, to in ((1, np.float32), (10, np.float16), (16, ml_dtypes.bfloat16)):
+            scale = powers(3, 3, 2, low=121, high=133)
+            spread = scale.astype(np.float64).repeat(32, axis=1)[:, :70]
+            cases.append(
+                case("DequantizeLinear", x, Constant(scale), opset=25, name=f"{type_id(dtype)} to {type_id(to)}",
+                     axis=1, block_size=32, output_dtype=code, expected=[(x.astype(np.float64) * spread).astype(to)],
+                     tolerance=0.0)
+            )  # fmt: skip
+    # Each scale has two elements; 255 is NaN.
+    every = np.arange(256, dtype=np.uint8).view(POWERS_OF_TWO)
+    one = np.tile(np.array([1, -1.5], ml_dtypes.float8_e4m3fn), 256)
+    product = one.astype(np.float64) * every.astype(np.float64).repeat(2)
+    x, scale = random(5, 96), powers(5, 3)
+    quotient = x.astype(np.float64) / scale.astype(np.float64).repeat(32, axis=1)
+    with np.errstate(over="ignore"):
+        cases += [
+            case("DequantizeLinear", one, every, opset=24, name="every power of two", axis=0, block_size=2,
+                 output_dtype=1, expected=[product.astype(np.float32)], tolerance=0.0),
+            case("DequantizeLinear", integers(4, 3, 64, dtype=np.int8), powers(3), opset=24, name="powers of an axis",
+                 output_dtype=1, tolerance=0.0, expected=[
+                     integers(4, 3, 64, dtype=np.int8) * powers(3).astype(np.float32)[:, None]]),
+            case("DequantizeLinear", integers(64, dtype=np.int8), Constant(powers(1)[0]), constant(3, np.int8),
+                 opset=25, name="a power and a zero point", output_dtype=1, tolerance=0.0, expected=[
+                     (integers(64, dtype=np.int8).astype(np.float32) - 3) * powers(1).astype(np.float32)]),
+            case("QuantizeLinear", x, Constant(scale), opset=25, name="by powers of two", axis=1, block_size=32,
+                 output_dtype=17, expected=[np.clip(quotient, -448, 448).astype(np.float32).astype(
+                     ml_dtypes.float8_e4m3fn)]),
+        ]  # fmt: skip
     return cases
 
 
@@ -339,10 +385,26 @@ CASES = [
     *quantize_cases(),
     *half_cases(),
     *small_cases(),
+    *power_of_two_cases(),
     *dequantize_cases(),
     *dynamic_cases(),
     *matmul_cases(),
     *qlinear_matmul_cases(),
     *conv_cases(),
 ]
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_power_of_two_says_no_type_for_the_output(tmp_path: Path) -> None:
+    inputs, node = "(int8[4, 64] x, float8e8m0[4, 2] s)", "DequantizeLinear <axis = 1, block_size = 32> (x, s)"
+    head = '<ir_version: 11, opset_import: ["" : 25]> m'
+    onnx.save(parse_model(f"{head} {inputs} => (float[4, 64] y) {{ y = {node} }}"), tmp_path / "m.onnx")
+    with pytest.raises(onnxc_commands.CommandFailure) as failure:
+        onnxc_commands.compile_model(tmp_path / "m.onnx", tmp_path / "m.so")
+    assert (
+        "a scale of float8e8m0 is a power of two, which says no type for the output: give attribute 'output_dtype', "
+        "such as 1 for float32" in failure.value.message
+    )
+
+
 test_quantization = table_test("quantization", CASES, EVERYWHERE)

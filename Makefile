@@ -5,7 +5,7 @@ ENVIRONMENT := . scripts/environment.sh
 SOURCES := '*.cpp' '*.h' '*.c'
 PREFIX ?= /usr/local
 
-.PHONY: help setup setup-test setup-ray setup-diffusers setup-bench setup-wheel setup-docs setup-browser build demo check test test-all suite suite-peers asan tsan fuzz coverage random bench microbench gpu-bundle picture install wheel docs format check-format clean
+.PHONY: help setup setup-test setup-ray setup-diffusers setup-bench setup-wheel setup-docs setup-test-all build demo check test test-all suite suite-peers asan tsan fuzz coverage random bench microbench gpu-bundle picture install wheel docs format check-format clean
 
 help:
 	@echo 'make demo     build, compile a small 3D U-Net, run it and compare with PyTorch'
@@ -46,8 +46,8 @@ setup-bench:
 setup-wheel:
 	@scripts/setup.sh wheel
 
-setup-browser:
-	@scripts/setup.sh browser
+setup-test-all:
+	@scripts/setup.sh test-all
 
 setup-docs:
 	@scripts/setup.sh docs
@@ -64,7 +64,7 @@ check: setup-test
 test: setup-test
 	@scripts/test.sh
 
-test-all: setup-ray setup-diffusers setup-wheel setup-browser
+test-all: setup-ray setup-diffusers setup-wheel setup-test-all
 	@scripts/test.sh --all
 
 suite: setup-test build

@@ -5,7 +5,7 @@
 #   scripts/setup.sh build   packages and ONNX's C++ library (make build, make demo)
 #   scripts/setup.sh test    the same, and a Python environment with PyTorch and onnxruntime (make test)
 #   scripts/setup.sh wheel   packages, ONNX's C++ library and what makes a wheel (make wheel)
-#   scripts/setup.sh browser as for build, and a browser (make test-all)
+#   scripts/setup.sh test-all  as for build, and a browser and a newer clang (make test-all)
 #   scripts/setup.sh docs    as for test, and MkDocs in an environment of its own (make docs)
 #   scripts/setup.sh ray     as for test, and Ray in that environment (make test-all)
 #   scripts/setup.sh diffusers  as for test, and diffusers in that environment (make test-all)
@@ -39,7 +39,7 @@ as_root() {
 # Debian packages: only the missing ones, so that a complete machine needs no network and no root.
 packages_missing=
 package_lists=(scripts/packages.txt)
-[ "$goal" = browser ] && package_lists+=(scripts/packages-browser.txt)
+[ "$goal" = test-all ] && package_lists+=(scripts/packages-test-all.txt)
 for package in $(grep -hv '^#' "${package_lists[@]}"); do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || packages_missing+=" $package"
 done

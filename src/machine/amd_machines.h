@@ -59,8 +59,8 @@ inline constexpr GpuMachine mi250x{.name = "mi250x",
                                    .l2_bytes_a_cycle = 4096,
                                    .has_xf32 = false};
 
-// MI355X: CDNA4 white paper (256 compute units, 8 XCDs, 2,400 MHz, 8 TB/s, 160 KiB of LDS read at twice the rate, no
-// xf32); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 1,280 bytes).
+// MI355X: CDNA4 white paper (256 compute units, 8 XCDs, 2,400 MHz, 8 TB/s, 160 KiB of LDS read at twice the rate, twice
+// the products of 16-bit types, no xf32); LLVM's AMDGPUUsage, compute_pgm_rsrc2 (LDS in 1,280 bytes).
 inline constexpr GpuMachine mi355x{.name = "mi355x",
                                    .architecture = "gfx950",
                                    .compute_units = 256,
@@ -73,7 +73,9 @@ inline constexpr GpuMachine mi355x{.name = "mi355x",
                                    .memory_bytes_a_second = 8e12,
                                    .lds_bytes_a_cycle = 256,
                                    .l2_bytes_a_cycle = 2048,
-                                   .has_xf32 = false};
+                                   .has_xf32 = false,
+                                   .half_products_a_cycle = 512,
+                                   .has_wide_mfma = true};
 
 // RDNA. A unit is a work group processor, as HIP counts them and as code is compiled for: two compute units of two
 // SIMDs of 32 lanes, which share LDS. RDNA white paper: LDS of 64 banks of 4 bytes; slices of the L2 cache give 64

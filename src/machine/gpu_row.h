@@ -48,6 +48,7 @@ struct GpuMachine {
   bool has_xf32;                     // matrix instructions of float32 with 10 bits of mantissa
   int vector_products_a_cycle = 16;  // of float32 on a SIMD
   int half_products_a_cycle = 256;   // of 16-bit types on a SIMD's matrix unit, by the instructions that kernels use
+  bool has_wide_mfma = false;        // MFMA of 16-bit types over 16 elements of the reduction
   int byte_products_a_half = 2;      // products of bytes in the time of one of a 16-bit type
   int wgmma_products_a_cycle = 0;    // those of 16-bit types by wgmma
   // The instruction sets of AMD's device libraries (oclc_isa_version_NAME) that lack nothing that this GPU has not:

@@ -37,6 +37,7 @@ TEST(GpuMachine, CardsOfAnArchitectureShareWhatItsKernelsRead) {
     const GpuMachine& own = *find_gpu(gpu.architecture);
     EXPECT_EQ(gpu.wave_lanes, own.wave_lanes) << gpu.name;
     EXPECT_EQ(gpu.matrix_unit, own.matrix_unit) << gpu.name;
+    EXPECT_EQ(gpu.has_wide_mfma, own.has_wide_mfma) << gpu.name;
     EXPECT_EQ(gpu.vendor, own.vendor) << gpu.name;
     EXPECT_EQ(gpu.block_lds_bytes, own.block_lds_bytes) << gpu.name;
     EXPECT_EQ(gpu.launch_lds_bytes, own.launch_lds_bytes) << gpu.name;

@@ -105,6 +105,21 @@ TEST(GemmChoice, LargeTilesAreForOperandsThatPassNoRegisters) {
   }
 }
 
+TEST(GemmChoice, Cdna4HasTwiceTheProductsOf16BitsAndMoreLds) {
+  using kernels::product_cycles;
+  const GpuMachine &mi300x = machine::gfx942, &mi355x = machine::gfx950;
+  for (const Products products : {Products::float16, Products::bfloat16, Products::bf16x3})
+    EXPECT_EQ(2 * product_cycles(products, mi355x), product_cycles(products, mi300x));
+  EXPECT_EQ(product_cycles(Products::float32, mi300x), 512);  // 8 of v_mfma_f32_32x32x2_f32, 64 cycles each
+  EXPECT_EQ(product_cycles(Products::float32, mi355x), 512);
+  EXPECT_EQ(product_cycles(Products::xf32, mi300x), 128);
+  // A tile of 24 KiB: LDS of 64 KiB holds two, that of 160 KiB six.
+  const GemmPlan wide{.shape = {64, 256, 1, {3, 3, 3}}, .products = Products::float16, .tile = {128, 256}};
+  EXPECT_EQ(wide.lds_bytes(mi300x), 24 * 1024);
+  EXPECT_EQ(wide.blocks_by_lds(mi300x), 2);
+  EXPECT_EQ(wide.blocks_by_lds(mi355x), 6);
+}
+
 TEST(GemmChoice, TheStagesOfACopyFitABlock) {
   for (const GemmTile& tile : kernels::gemm_tiles)
     for (const Products products : {Products::float32, Products::xf32, Products::float16, Products::bfloat16}) {

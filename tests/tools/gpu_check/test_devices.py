@@ -1,4 +1,4 @@
-"""What the check asks of PyTorch for ROCm, which calls AMD's GPUs "cuda": here with stand-ins for its functions."""
+"""The check on PyTorch for ROCm, which calls AMD's GPUs "cuda", with stand-ins for its functions."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -40,16 +40,14 @@ constexpr bool on_vector_unit(Products products, const GpuMachine& gpu) {
 }
 
 // The cycles of a SIMD unit for the products of a 32x32 tile over 16 elements of the reduction. The matrix units take
-// for xf32 twice the cycles of 16-bit types, MFMA for float32 eight times.
+// for xf32 twice the cycles of 16-bit types; MFMA has one rate of float32 in all generations.
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu, int64_t half_products_a_cycle) {
-  constexpr int64_t count = 32 * 32 * 16;
+  constexpr int64_t count = 32 * 32 * 16, float_products_a_cycle = 32;
   const int64_t of_one = products == Products::bf16x3 ? 3 : 1;
   if (on_vector_unit(products, gpu)) return of_one * count / gpu.vector_products_a_cycle;
   if (is_bytes(products)) return count / (gpu.byte_products_a_half * half_products_a_cycle);
-  return of_one * count / half_products_a_cycle *
-         (products == Products::float32 ? 8
-          : products == Products::xf32  ? 2
-                                        : 1);
+  if (products == Products::float32) return count / float_products_a_cycle;
+  return of_one * count / half_products_a_cycle * (products == Products::xf32 ? 2 : 1);
 }
 constexpr int64_t product_cycles(Products products, const GpuMachine& gpu) {
   return product_cycles(products, gpu, gpu.half_products_a_cycle);

@@ -21,13 +21,25 @@ struct OperandParts {
   Words words[parts];
 };
 
+// A lane's share of a product of 16-bit types or xf32: a chunk, or half of one.
+template <bool is_whole>
+struct MfmaWords {
+  using Type = uint64_t;
+};
+template <>
+struct MfmaWords<true> {
+  using Type = Chunk;
+};
+
 template <Products products>
 struct MfmaUnit {
   using Accumulator = kernels::Accumulator<32, 64>;
   using Sums = typename Accumulator::Sums;
   using Operand = Chunk;
+  // Whether a product takes all that a lane has of half of a step.
+  static constexpr bool is_whole = own_gpu.has_wide_mfma && operand_bytes(products) == 2;
   // Products in half of a step.
-  static constexpr int parts = products == Products::float32 ? 4 : 2;
+  static constexpr int parts = products == Products::float32 ? 4 : is_whole ? 1 : 2;
   static constexpr bool holds_columns = true;
 
   __device__ static int lds_column(int column) { return column; }
@@ -35,8 +47,9 @@ struct MfmaUnit {
     if constexpr (products == Products::float32) {
       return add_products(__builtin_bit_cast(Float4, column)[part], __builtin_bit_cast(Float4, row)[part], sums);
     } else {
-      using Parts = OperandParts<uint64_t, parts>;
-      const uint64_t a = __builtin_bit_cast(Parts, column).words[part], b = __builtin_bit_cast(Parts, row).words[part];
+      using Words = typename MfmaWords<is_whole>::Type;
+      using Parts = OperandParts<Words, parts>;
+      const Words a = __builtin_bit_cast(Parts, column).words[part], b = __builtin_bit_cast(Parts, row).words[part];
       if constexpr (products == Products::xf32)
         return add_xf32_products(a, b, sums);
       else if constexpr (products == Products::float16)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("commands")
 OUTLIER = 1e6
 # docs/numerics.md: of the outlier, for weights whose products sum to about 1; 1e-7 was seen.
 BOUND = 2e-7
-# Of outputs that read it, a product of which is a hundred thousand: tiles of 4x4 of planes gave 3e-7.
+# Outputs that read it have a product of a hundred thousand: tiles of 4x4 of planes gave 3e-7 of the outlier.
 BOUND_OF_READERS = 4e-7
 FARTHEST = 8  # no tile is larger
 

@@ -1,30 +1,14 @@
 """Faults put into the products of bricks of voxels (halo_gemm.h) on purpose: running on the host must show each."""
 
-import os
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.onnxc_commands import REPOSITORY
-from tools.host_blocks import build_kernels
+from tests.kernels.hip.gemm.planted_faults import RIGHT, WRONG, Fault, expect_shown
 
 SOURCE = Path(__file__).parent / "halo_faults.hip"
 FOLDER = Path("kernels/hip/gemm")
 TILE, HALO, GEOMETRY = (FOLDER / f"halo_{name}.h" for name in ("tile", "gemm", "geometry"))
-RIGHT, WRONG = "all are right", "Arrays are not equal"
-
-
-@dataclass(frozen=True)
-class Fault:
-    file: Path
-    before: str
-    after: str
-    report: str
-    kind: str = "float16"
-
 
 FAULTS = {
     "none": Fault(TILE, "", "", RIGHT),
@@ -83,22 +67,4 @@ FAULTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_shows(name: str, tmp_path: Path) -> None:
-    fault = FAULTS[name]
-    text = (REPOSITORY / "src" / fault.file).read_text()
-    assert fault.before in text
-    changed = tmp_path / fault.file
-    changed.parent.mkdir(parents=True)
-    changed.write_text(text.replace(fault.before, fault.after) if fault.before else text)
-    build_kernels(SOURCE, "sm_90a", tmp_path / "products.so", headers=tmp_path)
-    reports = [run(tmp_path / "products.so", fault.kind, order) for order in ("forward", "backward")]
-    if fault.report == RIGHT:
-        assert reports == [RIGHT, RIGHT]
-    else:
-        assert any(fault.report in report for report in reports), reports
-
-
-def run(library: Path, kind: str, order: str) -> str:
-    command = [sys.executable, "-m", "tests.kernels.hip.gemm.test_halo_products", str(library), kind, "3"]
-    environment = os.environ | {"ONNXC_HOST_ORDER": order}
-    done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    return RIGHT if done.returncode == 0 else done.stderr
+    expect_shown(FAULTS[name], SOURCE, "tests.kernels.hip.gemm.test_halo_products", ("3",), tmp_path)

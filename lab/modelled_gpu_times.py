@@ -53,7 +53,7 @@ def exported(row: Network, folder: Path) -> Path:
 
 
 def modelled(model: Path, gpu: str, options: Sequence[str]) -> Modelled | None:
-    """Nothing if the card has no such products."""
+    """Returns None if the card lacks such products."""
     command = [
         str(BINARIES / "onnxc"),
         str(model),
@@ -103,10 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     options = parser.parse_args(arguments)
     names = options.networks.split(",") if options.networks else [r.name for r in NETWORKS.values() if r.part != DRY]
+    networks = {**NETWORKS, KITS19.name: KITS19}
     print(f"| network | input | {' | '.join(SHOWN)} |\n| --- | --- |{' --- |' * len(SHOWN)}")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            print(table_row({**NETWORKS, KITS19.name: KITS19}[name], options.gpu, Path(folder)), flush=True)
+            print(table_row(networks[name], options.gpu, Path(folder)), flush=True)
             print(name, file=sys.stderr)
 
 

@@ -10,6 +10,7 @@
 #include "passes/graph/simplify.h"
 #include "passes/graph/trim_kernels.h"
 #include "passes/graph/use_integer_products.h"
+#include "passes/graph/widen_scores.h"
 #include "passes/program/drop_dead_steps.h"
 #include "passes/program/drop_roundings.h"
 #include "passes/program/eliminate_copies.h"
@@ -56,6 +57,7 @@ constexpr std::array graph_rows = {
     GraphPass{"use_integer_products", When::multiplying_integers, within_any_limits<use_integer_products>},
     GraphPass{"fold_constants", When::always, fold_all_constants},
     GraphPass{"simplify", When::always, within_any_limits<simplify>},
+    GraphPass{"widen_scores", When::always, within_any_limits<widen_scores>},
     GraphPass{"recognize_operators", When::optimizing, within_any_limits<recognize_operators>},
     // After constants are folded, since it multiplies weights.
     GraphPass{"fold_batch_normalization", When::optimizing, within_any_limits<fold_batch_normalization>},

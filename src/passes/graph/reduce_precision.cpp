@@ -66,7 +66,7 @@ class PrecisionReduction {
         for (size_t i = 0; i < node.inputs.size(); ++i) widen_input(node, i);
         return;
       case StorageRule::product:
-        if (has_one_position(node) || node.outputs[0]->dtype != DType::float32) return;
+        if (has_one_position(node) || !is_of_float32(node)) return;
         narrow_operands(node);
         round_weights(node);
         narrow_outputs(node);
@@ -82,6 +82,12 @@ class PrecisionReduction {
       case StorageRule::reduces:
         return;
     }
+  }
+
+  // Neither a product of a half type nor one of them whose sums are kept in float32.
+  bool is_of_float32(const Node& node) const {
+    const Value* const operand = node.inputs[0];
+    return node.outputs[0]->dtype == DType::float32 && (operand->dtype == DType::float32 || narrowed_.contains(operand));
   }
 
   StorageRule rule_of(const Node& node) const {

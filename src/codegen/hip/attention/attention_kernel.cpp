@@ -146,7 +146,7 @@ std::optional<KernelCall> attention_call(const Program& program, const TypedCall
   const int64_t keys = first.plan.shape.group_output_channels();
   if (second.plan.shape.group_input_channels() != keys) return std::nullopt;
   const DType dtype = program.buffer(scores.inputs[0]).dtype;
-  const BufferId tensors[] = {scores.inputs[1], scores.output, weights.output, product.inputs[1]};
+  const BufferId tensors[] = {scores.inputs[1], weights.output, product.inputs[1]};
   if (!std::ranges::all_of(tensors, [&](BufferId id) { return program.buffer(id).dtype == dtype; }))
     return std::nullopt;
   const FlashAttentionPlan plan{.depth = first.plan.shape.group_input_channels(),

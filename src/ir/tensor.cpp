@@ -15,6 +15,13 @@ std::vector<To> convert(const Tensor& tensor) {
   });
 }
 
+template <class To>
+std::vector<To> rounded(const std::vector<double>& values) {
+  std::vector<To> result;
+  for (const double value : values) result.push_back(static_cast<To>(value));
+  return result;
+}
+
 }  // namespace
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> dims, std::span<const std::byte> bytes,
@@ -65,8 +72,18 @@ std::vector<int64_t> Tensor::as_int64() const { return convert<int64_t>(*this); 
 std::vector<double> Tensor::as_double() const { return convert<double>(*this); }
 
 Tensor float_tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values) {
-  if (dtype == DType::float64) return Tensor::of(dtype, std::move(dims), values);
-  return Tensor::of(dtype, std::move(dims), std::vector<float>(values.begin(), values.end()));
+  switch (dtype) {
+    case DType::float64:
+      return Tensor::of(dtype, std::move(dims), values);
+    case DType::float32:
+      return Tensor::of(dtype, std::move(dims), rounded<float>(values));
+    case DType::float16:
+      return Tensor::of(dtype, std::move(dims), rounded<Eigen::half>(values));
+    case DType::bfloat16:
+      return Tensor::of(dtype, std::move(dims), rounded<Eigen::bfloat16>(values));
+    default:
+      internal_error(fmt::format("a tensor of numbers is made in a floating type, found {}", info(dtype).name));
+  }
 }
 
 }  // namespace onnxc

@@ -50,7 +50,7 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
-// For float32 or float64, to which the values are rounded.
+// For float64, float32, float16 or bfloat16, to which the values are rounded.
 Tensor float_tensor(DType dtype, std::vector<int64_t> dims, const std::vector<double>& values);
 
 // A tensor's elements as a file and a caller hold them (packed_size): its own bytes but for the sub-byte types.

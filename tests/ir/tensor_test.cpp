@@ -6,6 +6,7 @@
 namespace onnxc {
 namespace {
 
+using testing::DoubleNear;
 using testing::ElementsAre;
 
 std::vector<int> bytes_of(const Tensor& tensor) {
@@ -31,6 +32,15 @@ TEST(Tensor, UnpacksWithTheirSign) {
   EXPECT_THAT(unpack(DType::float4e2m1, {3}, bytes).as_double(), ElementsAre(-6, -0.0, 6));
   EXPECT_THAT(unpack(DType::int2, {2, 3}, bytes).as_int64(), ElementsAre(-1, -1, 0, -2, -1, 1));
   EXPECT_THAT(unpack(DType::uint2, {2, 3}, bytes).as_int64(), ElementsAre(3, 3, 0, 2, 3, 1));
+}
+
+TEST(Tensor, NumbersAreRoundedToTheFloatingTypeThatIsAskedFor) {
+  for (const DType dtype : {DType::float64, DType::float32, DType::float16, DType::bfloat16}) {
+    const Tensor tensor = float_tensor(dtype, {2}, {0.5, 1.0 / 3});
+    EXPECT_EQ(tensor.dtype(), dtype);
+    const double precision = dtype == DType::bfloat16 ? 0x1p-9 : dtype == DType::float16 ? 0x1p-12 : 0x1p-25;
+    EXPECT_THAT(tensor.as_double(), ElementsAre(0.5, DoubleNear(1.0 / 3, precision)));
+  }
 }
 
 TEST(Tensor, PackedAndUnpackedItIsTheSame) {

@@ -5,6 +5,7 @@ has float32's range: there the cases show that sums are not rounded to its 8 bit
 """
 
 import itertools
+import math
 from typing import Any
 
 import ml_dtypes
@@ -173,6 +174,49 @@ def accumulators(dtype: Any) -> list[Case]:
     ]
 
 
+def written_out(dtype: Any) -> list[Case]:
+    """What exporters write in several nodes, which becomes one operator in the half types too."""
+    name, x = type_id(dtype), random(2, 3, 40).astype(dtype)
+    wide = x.astype(np.float64)
+    gelu = wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2
+    queries, keys = (np.full((1, 2, 5, 64), 64, dtype) for _ in range(2))
+    keys[:, :, 2:] = 32
+    values = random(1, 2, 5, 8).astype(dtype)
+    chosen = np.broadcast_to(values[:, :, :2].astype(np.float64).mean(axis=2, keepdims=True), values.shape)
+    return [
+        graph_case(
+            f"Gelu written out {name}",
+            [
+                ("Div", "x root", "a"),
+                ("Erf", "a", "b"),
+                ("Add", "b one", "c"),
+                ("Mul", "x c", "d"),
+                ("Mul", "d half", "y"),
+            ],
+            {"x": x},
+            {"root": np.array(math.sqrt(2), dtype), "one": np.array(1, dtype), "half": np.array(0.5, dtype)},
+            opset=OPSET,
+            expected=(gelu.astype(dtype),),
+        ),
+        # Each score is 2^16, or half of that, or 2^10 and half of that once it is scaled.
+        graph_case(
+            f"Attention written out {name}",
+            [
+                ("Transpose", "k", "t", {"perm": [0, 1, 3, 2]}),
+                ("Mul", "q scale", "a"),
+                ("Mul", "t scale", "b"),
+                ("MatMul", "a b", "c"),
+                ("Softmax", "c", "d"),
+                ("MatMul", "d v", "y"),
+            ],
+            {"q": queries, "k": keys, "v": values},
+            {"scale": np.array(0.0625, dtype)},
+            opset=OPSET,
+            expected=(chosen.astype(dtype),),
+        ),
+    ]
+
+
 def softmaxes(dtype: Any) -> list[Case]:
     """onnxruntime#20059, iree#24175, openvino#33456, PaddleOCR#18341: rows with infinities, as PyTorch has them."""
     name, infinity = type_id(dtype), np.inf
@@ -232,7 +276,7 @@ def long_kernel(dtype: Any) -> list[Case]:
 CASES = [
     one
     for dtype in HALVES
-    for part in (statistics, root_mean_squares, accumulators, softmaxes, long_kernel)
+    for part in (statistics, root_mean_squares, accumulators, written_out, softmaxes, long_kernel)
     for one in part(dtype)
 ]
 test_half_range = table_test("half_range", CASES, EVERYWHERE)

@@ -87,7 +87,8 @@ class PrecisionReduction {
   // Neither a product of a half type nor one of them whose sums are kept in float32.
   bool is_of_float32(const Node& node) const {
     const Value* const operand = node.inputs[0];
-    return node.outputs[0]->dtype == DType::float32 && (operand->dtype == DType::float32 || narrowed_.contains(operand));
+    return node.outputs[0]->dtype == DType::float32 &&
+           (operand->dtype == DType::float32 || narrowed_.contains(operand));
   }
 
   StorageRule rule_of(const Node& node) const {
@@ -153,8 +154,10 @@ class PrecisionReduction {
   }
 
   Value* narrow_copy(Value* value, const Node* before, const Node* other) {
-    Value* const copy = value->constant ? graph_.add_constant(narrow_name(*value), narrowed(*value->constant))
-                                        : insert_cast(value, narrow_, before, other)->outputs[0];
+    Value* const copy = value->constant
+                            ? graph_.add_constant(narrow_name(*value), float_tensor(narrow_, value->constant->dims(),
+                                                                                    value->constant->as_double()))
+                            : insert_cast(value, narrow_, before, other)->outputs[0];
     narrowed_.insert(copy);
     return copy;
   }
@@ -202,18 +205,6 @@ class PrecisionReduction {
   float round(float value) const {
     return narrow_ == DType::bfloat16 ? static_cast<float>(Eigen::bfloat16(value))
                                       : static_cast<float>(Eigen::half(value));
-  }
-
-  // The values in the narrow type.
-  Tensor narrowed(const Tensor& tensor) const {
-    return narrow_ == DType::bfloat16 ? converted<Eigen::bfloat16>(tensor) : converted<Eigen::half>(tensor);
-  }
-
-  template <class T>
-  Tensor converted(const Tensor& tensor) const {
-    std::vector<T> values;
-    for (const double value : tensor.as_double()) values.push_back(static_cast<T>(static_cast<float>(value)));
-    return Tensor::of(narrow_, tensor.dims(), values);
   }
 
   Graph& graph_;

@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "passes/graph/insert_node.h"
 #include "passes/recognition/graph_pattern.h"
+#include "passes/recognition/recognize_attention.h"
 #include "passes/recognition/recognize_upsampling.h"
 
 namespace onnxc {
@@ -188,6 +189,7 @@ void recognize_operators(Graph& graph) {
     if (is_operator(node.get(), "Add")) recognize_add_of_view(graph, node.get());
     if (is_operator(node.get(), "Einsum")) recognize_matrix_product(graph, node.get());
     if (is_operator(node.get(), "Erf")) recognize_gelu(graph, node.get());
+    if (is_operator(node.get(), "MatMul")) recognize_attention(graph, node.get());
     if (is_operator(node.get(), "GatherND")) recognize_upsampling(graph, node.get());
     if (is_operator(node.get(), "ReduceMean")) recognize_global_average_pool(graph, node.get());
   }

@@ -1,0 +1,129 @@
+#include "passes/recognition/recognize_attention.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "passes/graph/insert_node.h"
+#include "passes/recognition/graph_pattern.h"
+
+namespace onnxc {
+namespace {
+
+// The number that every element of a floating tensor is, if the graph tells.
+std::optional<double> uniform_number(const Value& value) {
+  constexpr std::array<std::string_view, 8> keepers = {"Identity",  "Reshape", "Expand", "Unsqueeze",
+                                                       "Transpose", "Squeeze", "Cast",   "CastLike"};
+  constexpr int64_t few = 4096;
+  if (value.dtype != DType::float32 && value.dtype != DType::float64 && !is_half(value.dtype)) return std::nullopt;
+  if (value.constant) {
+    if (value.constant->size() == 0 || value.constant->size() > few) return std::nullopt;
+    const std::vector<double> numbers = value.constant->as_double();
+    if (std::ranges::all_of(numbers, [&](double number) { return number == numbers[0]; })) return numbers[0];
+    return std::nullopt;
+  }
+  const Node* node = value.producer;
+  if (is_operator(node, "ConstantOfShape")) {
+    const Tensor* number = NodeReader(*node).tensor("value");
+    return number == nullptr ? 0 : number->as_double()[0];
+  }
+  const bool keeps = std::ranges::any_of(keepers, [&](std::string_view type) { return is_operator(node, type); });
+  const std::optional<double> number = keeps ? uniform_number(*node->inputs[0]) : std::nullopt;
+  return number ? std::optional(float_tensor(value.dtype, {}, {*number}).as_double()[0]) : std::nullopt;
+}
+
+// What of it is multiplied or divided by a constant of one element, if nothing else reads the result.
+const Node* scaling_of(const Graph& graph, const Value& operand) {
+  const Node* node = operand.producer;
+  if (!is_operator(node, "Mul") && !is_operator(node, "Div")) return nullptr;
+  const Value& factor = *node->inputs[1];
+  const bool is_scaling = factor.constant && factor.constant->size() == 1 && factor.dtype == operand.dtype &&
+                          same_shape(*node->inputs[0], operand) && only_user(graph, operand) != nullptr;
+  return is_scaling ? node : nullptr;
+}
+
+// Scales the product in the place of its operands.
+void scale_the_product(Graph& graph, Node* product) {
+  Value* const result = product->outputs[0];
+  if (result->dtype != DType::float32 && result->dtype != DType::float64) return;
+  if (std::ranges::any_of(product->inputs, [](const Value* operand) { return operand->constant.has_value(); })) return;
+  const std::array scalings = {scaling_of(graph, *product->inputs[0]), scaling_of(graph, *product->inputs[1])};
+  if (scalings[0] == nullptr && scalings[1] == nullptr) return;
+  std::vector<Value*> operands = product->inputs;
+  for (size_t side = 0; side < scalings.size(); ++side)
+    if (scalings[side] != nullptr) operands[side] = scalings[side]->inputs[0];
+  Value* scaled = insert_node(graph, product, "MatMul", product->origin.version, operands, {},
+                              result->name + "/unscaled", result->dtype, *result->shape);
+  for (const Node* scaling : scalings) {
+    if (scaling == nullptr) continue;
+    const Value& factor = *scaling->inputs[1];
+    Value* const constant = graph.add_constant(factor.name + "/" + result->name,
+                                               float_tensor(result->dtype, {}, factor.constant->as_double()));
+    scaled = insert_node(graph, product, scaling->op->name, scaling->origin.version, {scaled, constant}, {},
+                         result->name + "/scaled", result->dtype, *result->shape);
+  }
+  graph.replace_uses(result, scaled);
+}
+
+bool folds_last_axis(const Node& reduction) {
+  const NodeReader reader(reduction);
+  const std::optional<std::vector<Expr>> axes = reader.integers_from(1, "axes");
+  return reader.integer("keepdims", 1) != 0 && axes && axes->size() == 1 && (*axes)[0].constant() &&
+         reader.axis(*(*axes)[0].constant(), reader.rank(0)) == reader.rank(0) - 1;
+}
+
+// Whether the condition tells rows of a mask whose every element is -inf, and the mask is another number. A row without
+// elements may be told as well: nothing is read from it.
+bool holds_for_no_row(const Value& condition) {
+  const Node* equal = condition.producer;
+  if (!is_operator(equal, "Equal") || !is_operator(equal->inputs[0]->producer, "ReduceMax")) return false;
+  const Node& largest = *equal->inputs[0]->producer;
+  if (!folds_last_axis(largest)) return false;
+  const std::optional<double> mask = uniform_number(*largest.inputs[0]), hidden = uniform_number(*equal->inputs[1]);
+  return mask && hidden && *hidden == -std::numeric_limits<double>::infinity() && *mask > *hidden;
+}
+
+// The node that computes the value, or that a Cast of it reads.
+Node* before_cast(const Value& value) {
+  Node* node = value.producer;
+  return is_operator(node, "Cast") ? node->inputs[0]->producer : node;
+}
+
+// Guards the product's rows in the place of the softmax's.
+void guard_the_product(Graph& graph, Node* product) {
+  Node* const guard = product->inputs[0]->producer;
+  if (!is_operator(guard, "Where") || only_user(graph, *guard->outputs[0]) != product) return;
+  Value *condition = guard->inputs[0], *weights = guard->inputs[2], *result = product->outputs[0];
+  if (uniform_number(*guard->inputs[1]) != 0 || !is_operator(before_cast(*weights), "Softmax")) return;
+  if (!same_shape(*weights, *guard->outputs[0]) || result->shape->size() != weights->shape->size()) return;
+  if (holds_for_no_row(*condition)) return graph.set_input(product, 0, weights);
+  if (condition->shape->empty() || !condition->shape->back().is_constant(1)) return;
+  Value* const zero = graph.add_constant(result->name + "/masked", float_tensor(result->dtype, {}, {0}));
+  Value* const unguarded = insert_node(graph, product, "MatMul", product->origin.version, {weights, product->inputs[1]},
+                                       {}, result->name + "/unguarded", result->dtype, *result->shape);
+  replace(graph, product, "Where", guard->origin.version, {condition, zero, unguarded}, {}, result);
+}
+
+// Adds no mask of zeros to the scores whose softmax is multiplied.
+void drop_zero_mask(Graph& graph, const Node* product) {
+  const Node* softmax = before_cast(*product->inputs[0]);
+  const Node* add = is_operator(softmax, "Softmax") ? before_cast(*softmax->inputs[0]) : nullptr;
+  if (!is_operator(add, "Add") || graph.is_output(add->outputs[0])) return;
+  Value* const scores = add->outputs[0];
+  const size_t mask = uniform_number(*add->inputs[1]) == 0 ? 1 : 0;
+  Value* const unmasked = add->inputs[1 - mask];
+  if (uniform_number(*add->inputs[mask]) != 0 || unmasked->dtype != scores->dtype) return;
+  if (same_shape(*unmasked, *scores)) graph.replace_uses(scores, unmasked);
+}
+
+}  // namespace
+
+void recognize_attention(Graph& graph, Node* product) {
+  guard_the_product(graph, product);
+  drop_zero_mask(graph, product);
+  scale_the_product(graph, product);
+}
+
+}  // namespace onnxc

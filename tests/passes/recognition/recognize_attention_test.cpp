@@ -1,0 +1,102 @@
+#include "passes/recognition/recognize_attention.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/graph_text.h"
+#include "passes/recognition/recognize_operators.h"
+
+namespace onnxc {
+namespace {
+
+TEST(RecognizeAttention, ScalesScoresInThePlaceOfQueriesAndKeys) {
+  expect_text(after(R"((float[2, 3, 4] q, float[2, 4, 5] k) => (y) <float scale = {0.5}, float[1, 1, 1] root = {4}> {
+    a = Mul(q, scale)
+    b = Div(k, root)
+    y = MatMul(a, b)
+  })",
+                    recognize_operators),
+              R"(input %q: float32[2, 3, 4]
+input %k: float32[2, 4, 5]
+constant %scale/y: float32[] = {0.5}
+constant %root/y: float32[] = {4}
+%y/unscaled: float32[2, 3, 5] = MatMul(%q, %k)
+%y/scaled: float32[2, 3, 5] = Mul(%y/unscaled, %scale/y)
+%y: float32[2, 3, 5] = Div(%y/scaled, %root/y)
+output %y
+)");
+}
+
+// A row of the mask may hide every key.
+TEST(RecognizeAttention, GuardsTheProductInThePlaceOfTheSoftmax) {
+  expect_text(after(R"((float[2, 3, 5] scores, float[2, 5, 4] v, bool[3, 1] hidden) => (y) <float zero = {0}> {
+    a = Softmax(scores)
+    b = Where(hidden, zero, a)
+    y = MatMul(b, v)
+  })",
+                    recognize_operators),
+              R"(input %scores: float32[2, 3, 5]
+input %v: float32[2, 5, 4]
+input %hidden: bool[3, 1]
+constant %y/masked: float32[] = {0}
+%a: float32[2, 3, 5] = Softmax(%scores) {axis=-1}
+%y/unguarded: float32[2, 3, 4] = MatMul(%a, %v)
+%y: float32[2, 3, 4] = Where(%hidden, %y/masked, %y/unguarded)
+output %y
+)");
+}
+
+TEST(RecognizeAttention, AddsAndTestsNoMaskOfZeros) {
+  expect_text(after(
+                  R"((float[2, N, K] scores, float[2, K, 4] v) => (y)
+      <float zero = {0}, int64[1] last = {-1}, float hidden = {-inf}> {
+    size = Shape<start = 1>(scores)
+    mask = ConstantOfShape(size)
+    a = Add(scores, mask)
+    b = Softmax(a)
+    c = ReduceMax(mask, last)
+    d = Equal(c, hidden)
+    e = Where(d, zero, b)
+    y = MatMul(e, v)
+  })",
+                  recognize_operators),
+              R"(input %scores: float32[2, N, K]
+input %v: float32[2, K, 4]
+%b: float32[2, N, K] = Softmax(%scores) {axis=-1}
+%y: float32[2, N, 4] = MatMul(%b, %v)
+output %y
+)");
+}
+
+TEST(RecognizeAttention, LeavesWhatItWouldChange) {
+  for (const char* before : {// Products of float16 that are not scaled may be beyond its range.
+                             R"((float16[3, 4] q, float16[4, 5] k, float16 half) => (y) <float16[1] c = {2}> {
+    a = Mul(q, c)
+    y = MatMul(a, k)
+  })",
+                             // Each query has a factor of its own.
+                             R"((float[3, 4] q, float[4, 5] k) => (y) <float[3, 1] c = {1, 2, 3}> {
+    a = Mul(q, c)
+    y = MatMul(a, k)
+  })",
+                             // Somebody else reads the scaled queries.
+                             R"((float[3, 4] q, float[4, 5] k) => (y, a) <float c = {2}> {
+    a = Mul(q, c)
+    y = MatMul(a, k)
+  })",
+                             // Single keys are hidden, not rows.
+                             R"((float[3, 5] s, float[5, 4] v, bool[3, 5] hidden) => (y) <float zero = {0}> {
+    a = Softmax(s)
+    b = Where(hidden, zero, a)
+    y = MatMul(b, v)
+  })",
+                             // A hidden row is not zero.
+                             R"((float[3, 5] s, float[5, 4] v, bool[3, 1] hidden) => (y) <float one = {1}> {
+    a = Softmax(s)
+    b = Where(hidden, one, a)
+    y = MatMul(b, v)
+  })"})
+    EXPECT_EQ(after(before, recognize_operators), to_string(*read_shaped_graph(before)));
+}
+
+}  // namespace
+}  // namespace onnxc

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from models.tensor_files import Array
 from tests.random.drawing import KINDS, RUNS, Dim, Drawing, Kind, Tensor, as_tensor, fixed
+from tests.random.idioms import Idioms
 from tests.random.layers import Layers
 from tests.random.movement import Movement
 from tests.random.pointwise import Pointwise
@@ -23,7 +24,7 @@ OPSETS = tuple(range(11, 25))
 # Names of what is drawn, and how often.
 OPERATORS = {
     "convolution": 8, "transposed_convolution": 2, "pool": 2, "global_pool": 1, "upsample": 1, "normalization": 2,
-    "product": 2, "product_of_two": 1, "attention": 1,
+    "product": 2, "product_of_two": 1, "attention": 1, "written_out": 3,
     "activation": 4, "function": 1, "with_constant": 2, "of_two": 4, "of_many": 1, "clip": 1, "slope": 1,
     "comparison": 1, "rounding": 1, "bits": 1, "through_another_type": 1, "classes": 1,
     "concat": 3, "split": 1, "cut": 1, "pad": 1, "turn": 1, "flatten": 1, "squeeze": 1, "tile": 1, "expand": 1,
@@ -35,6 +36,7 @@ OPERATORS = {
 # Layers that have no integers, and what repeats integers until they overflow.
 NOT_OF_INTEGERS = {
     "convolution", "transposed_convolution", "pool", "global_pool", "normalization", "slope", "hard", "hot", "rounding",
+    "written_out",
 }  # fmt: skip
 
 
@@ -56,7 +58,7 @@ class RandomGraph:
         return self.prefix + "x"
 
 
-class Builder(Layers, Pointwise, Movement, Reductions, Drawing):
+class Builder(Layers, Idioms, Pointwise, Movement, Reductions, Drawing):
     def begin(self) -> None:
         """The input: batch, channels and space."""
         rank = int(self.random.choice([2, 3, 4, 5], p=[0.1, 0.15, 0.3, 0.45]))

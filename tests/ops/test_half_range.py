@@ -175,7 +175,7 @@ def accumulators(dtype: Any) -> list[Case]:
 
 
 def written_out(dtype: Any) -> list[Case]:
-    """What exporters write in several nodes, which becomes one operator in the half types too."""
+    """Operators that exporters write in several nodes; passes look for them in the half types too."""
     name, x = type_id(dtype), random(2, 3, 40).astype(dtype)
     wide = x.astype(np.float64)
     gelu = wide * (1 + np.vectorize(math.erf)(wide / math.sqrt(2))) / 2

@@ -1,4 +1,4 @@
-"""What exporters write in several nodes, drawn: the patterns that passes look for, in every type that a graph has."""
+"""Operators that exporters write in several nodes, drawn: passes look for them in every type that a graph has."""
 
 import math
 
@@ -10,10 +10,10 @@ from tests.random.drawing import LARGEST_TENSOR, RUNS, Drawing, Tensor, fixed, i
 class Idioms(Drawing):
     def written_out(self, x: Tensor) -> None:
         if not self.whole:
-            self.one_of([self.gelu, self.swish, self.root_mean_square, self.groups, self.scores])(x)
+            self.one_of([self.gelu, self.swish, self.root_mean_square, self.grouped_instances, self.scores])(x)
 
     def gelu(self, x: Tensor) -> None:
-        """By its error function, with the half in any place."""
+        """Written with its error function, and the half in any place."""
         x = self.bounded(x, 32)
         root = self.value(math.sqrt(2))
         scaled = self.raw("Div", [x.name, root])[0]
@@ -41,7 +41,7 @@ class Idioms(Drawing):
         scaled = self.raw("Div", [x.name, root])[0]
         self.node("Mul", [scaled, self.numbers(x.dims[-1][0])], x.dims, 30)
 
-    def groups(self, x: Tensor) -> None:
+    def grouped_instances(self, x: Tensor) -> None:
         """A normalisation of groups of channels, as one of instances."""
         if x.rank < 3 or not is_fixed(x.dims[1]):
             return
@@ -60,7 +60,7 @@ class Idioms(Drawing):
         self.node("Add", [scaled, self.numbers(channels, *ones)], x.dims, 30)
 
     def scores(self, x: Tensor) -> None:
-        """Attention with scaled operands and a mask, of which rows may hide every key: the guard makes them zero."""
+        """Attention with scaled operands and a mask. Its rows may hide every key: the guard makes them zero."""
         if x.rank < 3 or not is_fixed(x.dims[-2]) or min(x.dims[-1]) < 1 or x.dims[-2][0] < 1:
             return
         if largest_size([*x.dims[:-1], x.dims[-2]]) > LARGEST_TENSOR:

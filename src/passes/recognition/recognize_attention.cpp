@@ -34,7 +34,7 @@ std::optional<double> uniform_number(const Value& value) {
   return number ? std::optional(float_tensor(value.dtype, {}, {*number}).as_double()[0]) : std::nullopt;
 }
 
-// What of it is multiplied or divided by a constant of one element, if nothing else reads the result.
+// The node that multiplies or divides by a constant of one element to make the operand, if it has no other reader.
 const Node* scaling_of(const Graph& graph, const Value& operand) {
   const Node* node = operand.producer;
   if (!is_operator(node, "Mul") && !is_operator(node, "Div")) return nullptr;

@@ -7,8 +7,8 @@ namespace onnxc {
 
 // For a MatMul. Before, as PyTorch's exporters and ONNX's own body of Attention write scores:
 //   MatMul(Mul(q, c), Mul(k, c))
-// After: Mul(Mul(MatMul(q, k), c), c), an epilogue, where copies of q and k were; c are constants of one element. If
-// the result rounds to a half type it is left as it is: unscaled products may be beyond its range.
+// After: Mul(Mul(MatMul(q, k), c), c), an epilogue instead of copies of q and k; c are constants of one element. If
+// the result rounds to a half type it stays: unscaled products may be beyond its range.
 //
 // Before, as ONNX's body of Attention (opset 23) guards rows whose keys are all masked, whose softmax is NaN:
 //   MatMul(Where(Equal(ReduceMax(mask, axis -1), -inf), 0, Softmax(scores)), v)

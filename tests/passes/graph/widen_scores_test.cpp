@@ -24,7 +24,7 @@ output %y
 )");
 }
 
-// What else reads the scores reads them in the type that the model gives them, and so does an output.
+// Other readers of the scores, and an output, have them in the type that the model gives them.
 // (As an output the value gives its name to the copy, hence a name that speaks of the other's type.)
 TEST(WidenScores, CastsWhatOthersRead) {
   expect_text(after(R"((bfloat16[2, 3, 4] q, bfloat16[2, 4, 5] k, bfloat16 scale) => (y, a, c) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/number_text.h"
+#include "gpu/library/amd_family.h"
 
 namespace onnxc::runtime {
 namespace {
@@ -18,11 +19,15 @@ bool is_architecture(const char* name, const char* architecture) {
   return begins_with(name, architecture) && (name[strlen(architecture)] == '\0' || name[strlen(architecture)] == ':');
 }
 
+int32_t rank_on_amd(const char* architecture, const char* device) {
+  if (device[0] == '\0' || is_architecture(device, architecture)) return 1;
+  const char* const family = family_of(device);
+  return family != nullptr && strcmp(architecture, family) == 0 ? 0 : does_not_run;
+}
+
 // The higher, the better is the code for the device.
 int32_t rank(const DeviceProgram& program, GpuVendor vendor, const GpuDescription& device) {
-  if (vendor == GpuVendor::amd)
-    return device.architecture[0] == '\0' || is_architecture(device.architecture, program.architecture) ? 0
-                                                                                                        : does_not_run;
+  if (vendor == GpuVendor::amd) return rank_on_amd(program.architecture, device.architecture);
   const char* text = program.architecture + sizeof nvidia_prefix - 1;
   const auto capability = static_cast<int32_t>(take_number(text));
   if (*text != '\0') return capability == device.capability ? 2 * capability + 1 : does_not_run;

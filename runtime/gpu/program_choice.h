@@ -14,7 +14,7 @@ bool is_cubin(const DeviceProgram& program);
 
 // The program for the device; null if none runs on it.
 // AMD: of the programs for its architecture the one whose card is nearest in compute units, since a card in partitions
-// has fewer. A library that does not tell the architecture gets the first.
+// has fewer; else one for its family. A library that does not tell the architecture gets the first.
 // NVIDIA: the newest that runs, and among several the nearest in compute units. PTX runs on its own compute capability
 // and on newer ones. A cubin runs only up to the next whole number: sm_80 on 8.9, not on 9.0. "sm_90a" runs on 9.0
 // only. `refused`: a program that the driver does not load, so that only older code is looked at; may be null.

@@ -164,7 +164,8 @@ struct Words {
         .option("--gpu-arch", options.gpus,
                 "GPUs of --target gpu, one or several, with commas: native (this machine's), gfx942 (default), gfx90a, "
                 "gfx950, "
-                "gfx1100, gfx1101, gfx1102, gfx1150, gfx1151, gfx1200, gfx1201, sm_80, sm_90a. Or cards: mi300x, "
+                "gfx1100, gfx1101, gfx1102, gfx1150, gfx1151, gfx1200, gfx1201, gfx11-generic, gfx12-generic, sm_80, "
+                "sm_90a. Or cards: mi300x, "
                 "mi300x-cpx, mi300a, mi250x, mi355x, rx7900xtx, rx7800xt, rx7600, radeon890m, radeon8060s, rx9070xt, "
                 "rx9070, rx9060xt, a100, l4, rtx4090, h100, h200, b200, rtx5090")
         .one_of(gpu_names())

@@ -207,6 +207,19 @@ inline constexpr GpuMachine rx9060xt = [] {
   return card;
 }();
 
+// Any card of RDNA3 or RDNA4, for code that all of them run: LLVM's AMDGPUUsage, "Generic processors". Planned for the
+// small cards, which have the fewest registers.
+inline constexpr GpuMachine gfx11_generic = [] {
+  GpuMachine family = rx7600;
+  family.name = family.architecture = "gfx11-generic";
+  return family;
+}();
+inline constexpr GpuMachine gfx12_generic = [] {
+  GpuMachine family = rx9060xt;
+  family.name = family.architecture = "gfx12-generic";
+  return family;
+}();
+
 // The card that the name of an architecture means.
 inline constexpr GpuMachine gfx942 = mi300x, gfx90a = mi250x, gfx950 = mi355x, gfx1100 = rx7900xtx, gfx1101 = rx7800xt,
                             gfx1102 = rx7600, gfx1150 = radeon890m, gfx1151 = radeon8060s, gfx1200 = rx9060xt,

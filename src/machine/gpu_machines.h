@@ -9,9 +9,10 @@
 namespace onnxc::machine {
 
 // The first of an architecture is the one that its name means.
-inline constexpr GpuMachine gpu_machines[] = {mi250x, mi300x,     mi300x_cpx,  mi300a,   mi355x, rx7900xtx, rx7800xt,
-                                              rx7600, radeon890m, radeon8060s, rx9070xt, rx9070, rx9060xt,  a100,
-                                              l4,     rtx4090,    h100,        h200,     b200,   rtx5090};
+inline constexpr GpuMachine gpu_machines[] = {mi250x,   mi300x,        mi300x_cpx,    mi300a,      mi355x,   rx7900xtx,
+                                              rx7800xt, rx7600,        radeon890m,    radeon8060s, rx9070xt, rx9070,
+                                              rx9060xt, gfx11_generic, gfx12_generic, a100,        l4,       rtx4090,
+                                              h100,     h200,          b200,          rtx5090};
 
 // Finds the row by the name of a card or of an architecture; null if no row has it.
 constexpr const GpuMachine* find_gpu(std::string_view name) {
@@ -59,6 +60,15 @@ constexpr const GpuMachine* nearest_nvidia(int capability, int compute_units, bo
   }
   return nearest;
 }
+// Whether it stands for all cards of a family.
+constexpr bool is_family(const GpuMachine& gpu) { return std::string_view(gpu.architecture).ends_with("-generic"); }
+// The family of an architecture, whose code runs on it; "" if it has none (LLVM's AMDGPUUsage, "Generic processors").
+// The runtime says the same (family_of in gpu/library/amd_family.h).
+constexpr std::string_view amd_family(std::string_view architecture) {
+  const bool is_rdna3 = architecture.starts_with("gfx110") || architecture.starts_with("gfx115");
+  return is_rdna3 ? "gfx11-generic" : architecture.starts_with("gfx120") ? "gfx12-generic" : "";
+}
+// The row of its architecture with the nearest number of compute units, else that of its family, else null.
 constexpr const GpuMachine* nearest_amd(std::string_view architecture, int compute_units) {
   const GpuMachine* nearest = nullptr;
   int least = 0;
@@ -69,7 +79,8 @@ constexpr const GpuMachine* nearest_amd(std::string_view architecture, int compu
     nearest = &gpu;
     least = distance;
   }
-  return nearest;
+  if (nearest != nullptr) return nearest;
+  return find_gpu(amd_family(architecture));
 }
 
 constexpr bool is_default_card(const GpuMachine& gpu) {

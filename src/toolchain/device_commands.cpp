@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "machine/gpu_machines.h"
 #include "support/diagnostics.h"
 #include "support/installation_prefix.h"
 #include "support/text.h"
@@ -70,6 +71,12 @@ DeviceToolchain find_libclc(const Compiler& compiler) {
       name, fmt::join(libclc_folders, " or "));
 }
 
+// Code for a family has the latest format only; clang's own choice is older.
+std::vector<std::string> format_of_code(const GpuMachine& gpu) {
+  if (!machine::is_family(gpu)) return {};
+  return {"-mcode-object-version=6"};
+}
+
 // The options by which the compiler makes what a driver loads. PTX is of a version that CUDA's drivers know from 470
 // on, for sm_90a from 525 on.
 std::vector<std::string> language_options(const GpuMachine& gpu, const Compiler& compiler) {
@@ -80,14 +87,23 @@ std::vector<std::string> language_options(const GpuMachine& gpu, const Compiler&
             "-S",
             // A call would keep a product's sums in memory.
             "-mllvm", "-inline-threshold=1000000"};
-  return {"-x",
-          "hip",
-          "--cuda-device-only",
-          "--no-gpu-bundle-output",
-          "--offload-arch=" + architecture,
-          "-nogpuinc",
-          "-nogpulib",
-          "-fuse-ld=" + compiler.linker};
+  std::vector<std::string> options{"-x",
+                                   "hip",
+                                   "--cuda-device-only",
+                                   "--no-gpu-bundle-output",
+                                   "--offload-arch=" + architecture,
+                                   "-nogpuinc",
+                                   "-nogpulib",
+                                   "-fuse-ld=" + compiler.linker};
+  std::ranges::copy(format_of_code(gpu), std::back_inserter(options));
+  return options;
+}
+
+// The row's name in machine/amd_machines.h and nvidia_machines.h.
+std::string name_in_kernels(const GpuMachine& gpu) {
+  std::string name = gpu.architecture;
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
 }  // namespace
@@ -161,8 +177,9 @@ std::vector<std::string> probing_command(const Compiler& compiler, const GpuMach
   std::vector<std::string> command = compiler.command;
   const bool is_nvidia = gpu.vendor == Vendor::nvidia;
   command.insert(command.end(), {is_nvidia ? "--target=nvptx64-nvidia-cuda" : "--target=amdgcn-amd-amdhsa",
-                                 fmt::format("{}={}", is_nvidia ? "-march" : "-mcpu", gpu.architecture), "-nogpulib",
-                                 "-x", "c", is_nvidia ? "-S" : "-c", "/dev/null", "-o", output});
+                                 fmt::format("{}={}", is_nvidia ? "-march" : "-mcpu", gpu.architecture)});
+  std::ranges::copy(format_of_code(gpu), std::back_inserter(command));
+  command.insert(command.end(), {"-nogpulib", "-x", "c", is_nvidia ? "-S" : "-c", "/dev/null", "-o", output});
   return command;
 }
 
@@ -179,7 +196,7 @@ std::vector<std::string> device_compile_command(const Compiler& compiler, const 
   std::vector<std::string> command = compiler.command;
   std::ranges::copy(language_options(gpu, compiler), std::back_inserter(command));
   // The row of machine/gpu_machine.h that the kernels read.
-  command.push_back(fmt::format("-DONNXC_GPU={}", gpu.architecture));
+  command.push_back("-DONNXC_GPU=" + name_in_kernels(gpu));
   for (const char* argument : {"-std=c++20", "-O3", "-ffp-contract=on", "-fno-exceptions", "-fno-rtti", "-fno-ident",
                                // No symbol that is a hash of the source's path.
                                "-fuse-cuid=none", "-Wno-everything", "-Werror=pass-failed"})

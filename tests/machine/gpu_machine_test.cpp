@@ -87,6 +87,7 @@ TEST(GpuMachine, TheNearestRowOfAGpu) {
   EXPECT_STREQ(nearest_amd("gfx1100", 42)->name, "rx7900xtx");  // an RX 7900 XT
   EXPECT_STREQ(nearest_amd("gfx1201", 32)->name, "rx9070xt");
   EXPECT_STREQ(nearest_amd("gfx1201", 28)->name, "rx9070");
+  EXPECT_STREQ(nearest_amd("gfx1103", 6)->name, "gfx11-generic");  // a Radeon 780M
   EXPECT_EQ(nearest_amd("gfx906", 60), nullptr);
 }
 
@@ -96,7 +97,8 @@ TEST(GpuMachine, RegistersAreThoseOfALane) {
   for (const GpuMachine& gpu : gpu_machines) {
     const int kibibytes = gpu.registers * gpu.wave_lanes * gpu.simds * 4 / 1024;
     const bool is_small = gpu.wave_lanes == 64 || gpu.architecture == std::string("gfx1102") ||
-                          gpu.architecture == std::string("gfx1150");
+                          gpu.architecture == std::string("gfx1150") ||
+                          gpu.architecture == std::string("gfx11-generic");
     EXPECT_EQ(kibibytes, gpu.vendor == Vendor::nvidia ? 256 : is_small ? 512 : 768) << gpu.name;
   }
 }

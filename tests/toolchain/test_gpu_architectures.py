@@ -107,7 +107,7 @@ def options_for(gpu: str) -> list[str]:
 
 OTHERS = ["gfx90a", "gfx950", "gfx1100"]
 # The other cards of their families, with fewer registers or other code.
-OF_FAMILIES = ["gfx1101", "gfx1102", "gfx1150", "gfx1151", "gfx1200"]
+OF_FAMILIES = ["gfx1101", "gfx1102", "gfx1150", "gfx1151", "gfx1200", "gfx11-generic", "gfx12-generic"]
 
 
 @pytest.mark.parametrize("gpu", [*OTHERS, *(pytest.param(gpu, marks=pytest.mark.slow) for gpu in OF_FAMILIES)])
@@ -159,13 +159,25 @@ def test_libraries_for_wavefronts_of_32_lanes(model: Path) -> None:
     assert " -DONNXC_GPU=gfx1100 " in narrow
 
 
+def test_code_of_a_family(model: Path) -> None:
+    """It has the format that ROCm's loader takes for all cards of the family: LLVM's AMDGPUUsage, "ELF Header"."""
+    shared_object = onnxc_commands.compile_model(
+        model, model.with_name("family.so"), "--target", "hip", "--gpu-arch", "gfx11-generic"
+    )
+    file = code_object.extract(shared_object, model.with_name("code.co"))
+    header = subprocess.run(["llvm-readelf-19", "-h", str(file)], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"ABI Version:\s+4\n", header)
+    assert re.search(r"Flags:\s+0x1000054, gfx11-generic, generic_v1\n", header)
+    assert {kernel.spilled_registers for kernel in code_object.kernels(file)} == {0}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--gpu-arch", "gfx1036"), "gfx1036"),
         (
             ("--gpu-arch", "gfx1036"),
-            "gfx1102 rx7600 gfx1150 radeon890m gfx1151 radeon8060s gfx1201 rx9070xt rx9070 gfx1200",
+            "gfx1102 rx7600 gfx1150 radeon890m gfx1151 radeon8060s gfx1201 rx9070xt rx9070 gfx1200 rx9060xt gfx11-",
         ),
         (("--gpu-arch", "gfx942,gfx942"), "--gpu-arch names gfx942 twice"),
         (("--gpu-arch", "gfx942,mi300x"), "--gpu-arch names mi300x twice"),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/model.h"
+#include "gpu/library/amd_family.h"
 #include "gpu/library/vendor_libraries.h"
 
 namespace onnxc::runtime {
@@ -206,6 +207,7 @@ bool open_hip_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.advise_on_code = [](const GpuDescription& device, ErrorText& error) {
     const auto length = static_cast<int>(strcspn(device.architecture, ":"));
     error.append("compile it with --gpu-arch %.*s", length, device.architecture);
+    if (const char* family = family_of(device.architecture)) error.append(" or %s", family);
   };
   gpu.error_text = [](int32_t code) { return hip.get_error_string(static_cast<hipError_t>(code)); };
   gpu.advice = [](int32_t) { return ""; };

@@ -54,6 +54,20 @@ TEST(ProgramChoice, VendorOfTheCode) {
   EXPECT_FALSE(is_cubin(program)) << "though a code object is an ELF file as well";
 }
 
+TEST(ProgramChoice, CodeOfAFamilyRunsOnItsCardsThatHaveNoneOfTheirOwn) {
+  const std::vector<Card> families = {{"gfx11-generic", 16}, {"gfx1100", 48}, {"gfx12-generic", 16}, {"gfx942", 304}};
+  const auto taken_by = [&](const char* architecture, int32_t units) {
+    return taken(families, GpuVendor::amd, {architecture, units});
+  };
+  EXPECT_EQ(taken_by("gfx1100", 42), "gfx1100 48");
+  EXPECT_EQ(taken_by("gfx1103", 6), "gfx11-generic 16");
+  EXPECT_EQ(taken_by("gfx1153:sramecc-", 4), "gfx11-generic 16");
+  EXPECT_EQ(taken_by("gfx1201", 32), "gfx12-generic 16");
+  EXPECT_EQ(taken_by("gfx1250", 256), "none");
+  EXPECT_EQ(taken_by("gfx1170", 8), "none");
+  EXPECT_EQ(taken_by("gfx1036", 1), "none");
+}
+
 TEST(ProgramChoice, NvidiaRunsTheNewestThatItCan) {
   const struct {
     int32_t capability, units;

@@ -63,6 +63,9 @@ TEST(SharedCaches, StoresStayInL2UntilTheyLeave) {
   EXPECT_EQ(Caches({{store(1), store(2), load(2)}}).caches.dirty_lines(), 2U);
   const Caches full({{store(1), load(2), load(3), load(4), load(5)}});
   EXPECT_EQ(full.caches.dirty_lines(), 0U);
+  EXPECT_EQ(full.caches.written_back(), 1U);
+  // Both dies have what groups of both store to.
+  EXPECT_EQ(Caches({{store(1)}, {store(1)}, {store(1)}}).caches.dirty_lines(), 2U);
   // It was not loaded from memory, and is in the Infinity Cache.
   const Caches again({{store(1), load(2), load(3), load(4), load(5)}, {}, {load(1)}});
   EXPECT_EQ(again.latencies(), Latencies{infinity_cache});

@@ -131,6 +131,7 @@ void count_lines(const Traffic& traffic, const SharedCaches& caches, Counts& cou
   counts.different_stored_lines = traffic.different_stored_lines();
   counts.lines_of_l2 = caches.loaded_into_l2();
   counts.lines_of_memory = caches.loaded_from_memory();
+  counts.written_lines = caches.written_back();
   counts.dirty_lines = caches.dirty_lines();
 }
 

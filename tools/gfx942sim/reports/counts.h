@@ -33,7 +33,8 @@ struct Counts {
   uint64_t lines_of_memory = 0;
   uint64_t different_loaded_lines = 0;
   uint64_t different_stored_lines = 0;
-  uint64_t dirty_lines = 0;  // of those stored, that L2 still has at the end
+  uint64_t written_lines = 0;  // stored lines that leave L2 in the course of the kernel
+  uint64_t dirty_lines = 0;    // those that L2 has at its end
 
   // Cycles from the first to the last instruction of a group that has its compute unit to itself, over all groups.
   uint64_t group_cycles = 0;

@@ -122,7 +122,9 @@ uint64_t SharedCaches::latency_from_infinity_cache(uint64_t group, const Touch& 
 void SharedCaches::keep_in_l2(const CachedLines::Line& line) {
   CachedLines::Line left, left_last;
   l2_[line.group % l2_.size()].insert(line, left);
-  if (!left.is_dirty || infinity_cache_.find(left.number)) return;
+  if (!left.is_dirty) return;
+  ++written_back_;
+  if (infinity_cache_.find(left.number)) return;
   left.is_dirty = false;
   left.latency = infinity_cache_latency;
   infinity_cache_.insert(left, left_last);

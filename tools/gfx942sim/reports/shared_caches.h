@@ -67,7 +67,9 @@ class SharedCaches {
   // Lines that the L2 of all dies had to be given, and those that memory had to bring.
   uint64_t loaded_into_l2() const { return loaded_into_l2_; }
   uint64_t loaded_from_memory() const { return loaded_from_memory_; }
-  // Stored lines that L2 still holds.
+  // Stored lines that have left an L2, and those that the L2 of all dies still hold. A line that groups of several dies
+  // store to counts for each.
+  uint64_t written_back() const { return written_back_; }
   uint64_t dirty_lines() const;
   // How long each first touch of the recorded group takes.
   const std::vector<uint16_t>& recorded_latencies() const { return recorded_latencies_; }
@@ -83,7 +85,7 @@ class SharedCaches {
   uint64_t groups_at_once_, recorded_group_;
   std::vector<CachedLines> l2_;  // of each die
   CachedLines infinity_cache_;
-  uint64_t loaded_into_l2_ = 0, loaded_from_memory_ = 0;
+  uint64_t loaded_into_l2_ = 0, loaded_from_memory_ = 0, written_back_ = 0;
   std::vector<uint16_t> recorded_latencies_;
 
   std::mutex mutex_;

@@ -78,10 +78,11 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
   set(Bound::lds, static_cast<double>(counts.lds_cycles) * share);
   set(Bound::l1, lines_to_bytes(counts.load_lines + counts.store_lines) * share / l1_rate);
   set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / (partition.share() * l2_rate));
+  const uint64_t written = counts.written_lines + counts.dirty_lines;
   set(Bound::infinity_cache,
-      lines_to_bytes(counts.lines_of_l2 + counts.different_stored_lines) / (partition.share() * infinity_cache_rate));
+      lines_to_bytes(counts.lines_of_l2 + written) / (partition.share() * infinity_cache_rate));
   set(Bound::memory,
-      lines_to_bytes(counts.lines_of_memory + counts.different_stored_lines) / (partition.share() * memory_rate));
+      lines_to_bytes(counts.lines_of_memory + written) / (partition.share() * memory_rate));
   // Products of 16 and 8 bits by themselves use all power, and so does memory: RRZE-HPC/gpu-benches,
   // gpu-roofline/mi300x.txt, has 750 W at 4.07 TB/s with next to no arithmetic. A kernel with both adds them.
   const double half_products = (matrix - exclusive) / (compute_units * simds * timing.sustained_products);
@@ -103,9 +104,8 @@ double unit_cycles(const Launch& launch, const Counts& counts, const GroupTrace&
   // lines leave L2 in the course of the kernel, but for the last, which it writes back at the end.
   const double share = partition_from_environment().share(), of_unit = share / static_cast<double>(units),
                touches = std::max(1.0, static_cast<double>(counts.first_touches));
-  const uint64_t written = counts.different_stored_lines - counts.dirty_lines;
-  const double beyond = std::max(lines_to_bytes(counts.lines_of_l2 + written) / infinity_cache_rate,
-                                 lines_to_bytes(counts.lines_of_memory + written) / memory_rate);
+  const double beyond = std::max(lines_to_bytes(counts.lines_of_l2 + counts.written_lines) / infinity_cache_rate,
+                                 lines_to_bytes(counts.lines_of_memory + counts.written_lines) / memory_rate);
   const LineCycles lines{line_bytes / l1_rate, line_bytes / (of_unit * l2_rate), beyond / touches / of_unit};
   const double cycles = unit_cycles(group, {(groups + units - 1) / units, occupancy(launch).groups_per_unit}, lines);
   // The other groups may have more or less to do.

@@ -1,4 +1,4 @@
-// What groups find in caches that they share, with caches of a few lines.
+// Caches that groups share, each of a few lines: which of them has a line, and how long it takes.
 #include "gfx942sim/reports/shared_caches.h"
 
 #include <gtest/gtest.h>

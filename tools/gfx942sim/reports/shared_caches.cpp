@@ -28,7 +28,7 @@ CachedLines::Line& CachedLines::insert(const Line& line, Line& left) {
   if (places_.size() < capacity_) {
     lines_.emplace_back();
   } else {
-    place = lines_[0].newer;  // the oldest: the list's ends lie behind each other
+    place = lines_[0].newer;  // the oldest
     left = lines_[place];
     unlink(place);
     places_.erase(left.number);
@@ -66,7 +66,8 @@ SharedCaches::SharedCaches(const Shape& shape, uint64_t recorded_group)
 void SharedCaches::add(uint64_t group, std::vector<Touch> touches) {
   std::lock_guard lock(mutex_);
   waiting_[group] = std::move(touches);
-  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_group_; first = waiting_.begin()) {
+  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_group_;
+       first = waiting_.begin()) {
     take(next_group_++, first->second);
     waiting_.erase(first);
   }
@@ -118,7 +119,7 @@ uint64_t SharedCaches::latency_from_infinity_cache(uint64_t group, const Touch& 
   return memory_latency;
 }
 
-// What leaves L2 and was stored goes to the Infinity Cache.
+// A stored line that leaves L2 goes to the Infinity Cache.
 void SharedCaches::keep_in_l2(const CachedLines::Line& line) {
   CachedLines::Line left, left_last;
   l2_[line.group % l2_.size()].insert(line, left);

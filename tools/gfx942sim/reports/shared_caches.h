@@ -1,5 +1,5 @@
-// What the groups of a launch find in the caches that they share: an L2 of each die (4 MiB) and the Infinity Cache
-// (256 MiB), both empty at first.
+// The caches that the groups of a launch share: an L2 of each die (4 MiB) and the Infinity Cache (256 MiB), both empty
+// at first.
 //
 // Problem: a line that a group touches for the first time may come from its die's L2, from the Infinity Cache or from
 // memory, which differ by a factor of four in latency. A line that leaves a cache has to be brought again.
@@ -29,11 +29,11 @@ class CachedLines {
  public:
   struct Line {
     uint64_t number = 0;
-    uint64_t group = 0;              // that had it brought
-    uint64_t cycle = 0;              // of that group
-    uint64_t latency = 0;            // of its way into this cache's compute units
+    uint64_t group = 0;    // that had it brought
+    uint64_t cycle = 0;    // of that group
+    uint64_t latency = 0;  // of its way into this cache's compute units
     bool is_dirty = false;
-    size_t newer = 0, older = 0;     // places; 0: none
+    size_t newer = 0, older = 0;  // places; 0: none
   };
   explicit CachedLines(uint64_t capacity) : capacity_(capacity) {}
   // The line, which is the most recently used from now on; null if it is not there.
@@ -61,7 +61,7 @@ class SharedCaches {
   };
   SharedCaches(const Shape& shape, uint64_t recorded_group);
 
-  // What a group touched; may be called by several threads, once for each group.
+  // Takes what a group touched; may be called by several threads, once for each group.
   void add(uint64_t group, std::vector<Touch> touches);
 
   // Lines that the L2 of all dies had to be given, and those that memory had to bring.

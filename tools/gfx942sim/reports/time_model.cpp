@@ -79,12 +79,9 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
   set(Bound::l1, lines_to_bytes(counts.load_lines + counts.store_lines) * share / l1_rate);
   set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / (partition.share() * l2_rate));
   const uint64_t written = counts.written_lines + counts.dirty_lines;
-  set(Bound::infinity_cache,
-      lines_to_bytes(counts.lines_of_l2 + written) / (partition.share() * infinity_cache_rate));
-  set(Bound::memory,
-      lines_to_bytes(counts.lines_of_memory + written) / (partition.share() * memory_rate));
-  // Products of 16 and 8 bits by themselves use all power, and so does memory: RRZE-HPC/gpu-benches,
-  // gpu-roofline/mi300x.txt, has 750 W at 4.07 TB/s with next to no arithmetic. A kernel with both adds them.
+  set(Bound::infinity_cache, lines_to_bytes(counts.lines_of_l2 + written) / (partition.share() * infinity_cache_rate));
+  set(Bound::memory, lines_to_bytes(counts.lines_of_memory + written) / (partition.share() * memory_rate));
+  // Products of 16 and 8 bits by themselves take all power, and so does memory: a kernel with both adds them.
   const double half_products = (matrix - exclusive) / (compute_units * simds * timing.sustained_products);
   if (half_products > 0) set(Bound::power, half_products + time.cycles[static_cast<int>(Bound::memory)]);
   const double of_unit = static_cast<double>(counts.group_cycles) / groups * std::ceil(groups_of_unit / resident);

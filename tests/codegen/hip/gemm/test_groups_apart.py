@@ -23,7 +23,7 @@ KERNELS = [("Conv", 56), ("Conv", 96), ("Conv", 128), ("ConvTranspose", 96)]  # 
 
 
 def integers(shape: tuple[int, ...], seed: int) -> Array:
-    """Small ones, of which at most a few hundred nonzero products make a sum: exact in each way."""
+    """Small ones with many zeros: sums of a few hundred products are exact in each way."""
     random = np.random.default_rng(seed)
     return (random.integers(-1, 2, shape) * (random.random(shape) < 0.2)).astype(np.float64)
 
@@ -93,7 +93,7 @@ def test_what_is_not_finite_in_the_input_of_a_group(
 @pytest.mark.parametrize(("dtype", "products"), WAYS, ids=[" ".join(way) for way in WAYS])
 @pytest.mark.parametrize(("op_type", "width"), KERNELS)
 def test_an_infinite_weight_of_a_group(op_type: str, width: int, dtype: str, products: str, tmp_path: Path) -> None:
-    """It reaches its output channel, also where it meets a zero, and no other of its group."""
+    """It reaches its output channel, even if it meets a zero, and no other of its group."""
     outputs = width + 8
     w = weights_of(op_type, width, outputs)
     channel = SPOILT * outputs + outputs - 1  # the last of its group, whose neighbour is another's

@@ -110,7 +110,7 @@ TEST_F(Counting, TimeOfAGroupAlone) {
   EXPECT_EQ(run("vector").group_cycles, 4U * 102);               // and s_endpgm
   EXPECT_EQ(run("matrix").group_cycles, 24U + 99 * 64 + 4 + 4);  // each waits for the one before
   const uint64_t before = 3 * 4 + scalar_load_latency;
-  const uint64_t latency = load_latency(LineSource::shared_cache);
+  const uint64_t latency = load_latency(LineSource::first_touch);
   EXPECT_NEAR(static_cast<double>(run("load").group_cycles), static_cast<double>(before + latency), 20);
   EXPECT_NEAR(static_cast<double>(run("load_twice").group_cycles), static_cast<double>(before + latency), 20);
   EXPECT_NEAR(static_cast<double>(run("loads_in_turn").group_cycles), static_cast<double>(before + 2 * latency), 20);
@@ -162,6 +162,12 @@ TEST_F(Counting, PowerLimitsProductsOf16BitsOnAllUnits) {
   const ModelledTime all = modelled_time(launch("half_matrix", 304 * 8, 256), run("half_matrix", 304 * 8, 256));
   EXPECT_EQ(all.bound, Bound::power);
   EXPECT_DOUBLE_EQ(all.total_cycles(), 8 * 100 * 32 / 0.6);
+  // Memory takes the rest of the power: a thousand lines of 128 bytes at 4.18 TB/s.
+  Counts reading = run("half_matrix", 304 * 8, 256);
+  reading.lines_of_memory += 1000;
+  const double memory = 1000 * 128 / 4.177285e12 * 2.1e9;
+  EXPECT_NEAR(modelled_time(launch("half_matrix", 304 * 8, 256), reading).total_cycles(), all.total_cycles() + memory,
+              1e-6);
   const ModelledTime of_float32 = modelled_time(launch("matrix", 304 * 8, 256), run("matrix", 304 * 8, 256));
   EXPECT_EQ(of_float32.cycles[static_cast<int>(Bound::power)], 0);
 }

@@ -18,7 +18,7 @@ constexpr Step matrix{.kind = Step::Kind::matrix, .busy = 64},
     scalar{.kind = Step::Kind::scalar, .busy = 4};
 
 double cycles(std::vector<WaveTrace> waves, UnitLoad load = {1, 1}) {
-  return unit_cycles({std::move(waves)}, load, lines);
+  return unit_cycles({.waves = std::move(waves), .first_touch_latencies = {}}, load, lines);
 }
 
 TEST(UnitReplay, AWaveWaitsForItsMatrixUnit) {
@@ -56,6 +56,15 @@ TEST(UnitReplay, LinesPassL1AndL2AndWhatLiesBeyond) {
   const Step of_l1{.kind = Step::Kind::vector_memory, .lines = 16, .busy = 4, .latency = 126};
   EXPECT_EQ(cycles({{of_l1, wait_memory}}), 4 + 32 + 126);
   EXPECT_EQ(cycles({{of_l1, of_l1, wait_memory}}), 4 + 64 + 126);
+}
+
+TEST(UnitReplay, AnAccessTakesAsLongAsTheSlowestOfItsLines) {
+  const Step load{.kind = Step::Kind::vector_memory, .lines = 3, .misses = 2, .first_touches = 2, .first_touch = 1};
+  const auto with = [&](std::vector<uint16_t> latencies) {
+    return unit_cycles({{{load, wait_memory}}, std::move(latencies)}, {1, 1}, lines);
+  };
+  EXPECT_EQ(with({9000, 300, 500, 9000}), 20 + 500);
+  EXPECT_EQ(with({9000, 700, 500, 9000}), 20 + 700);
 }
 
 TEST(UnitReplay, AGroupThatEndsMakesRoom) {

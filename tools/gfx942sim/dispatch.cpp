@@ -9,8 +9,10 @@
 #include <thread>
 
 #include "gfx942sim/partition.h"
+#include "gfx942sim/reports/shared_caches.h"
 #include "gfx942sim/reports/time_model.h"
 #include "machine/gpu_machine.h"
+#include "machine/gpu_timing.h"
 #include "support/diagnostics.h"
 
 namespace gfx942sim {
@@ -114,6 +116,25 @@ class LaunchBuffer {
   const Allocation* allocation_;
 };
 
+SharedCaches::Shape shape_of_caches(const Partition& partition, uint64_t groups_of_unit) {
+  return {.dies = partition.gpu.xcds,
+          .lines_of_l2 = static_cast<uint64_t>(partition.gpu.l2_bytes) / line_bytes,
+          .lines_of_infinity_cache = static_cast<uint64_t>(onnxc::machine::mi300x_timing.infinity_cache_bytes) /
+                                     static_cast<uint64_t>(partition.devices) / line_bytes,
+          .groups_at_once = static_cast<uint64_t>(partition.gpu.compute_units) * groups_of_unit};
+}
+
+void count_lines(const Traffic& traffic, const SharedCaches& caches, Counts& counts) {
+  counts.l1_misses = traffic.l1_misses();
+  counts.first_touches = traffic.first_touches();
+  counts.different_loaded_lines = traffic.different_loaded_lines();
+  counts.different_stored_lines = traffic.different_stored_lines();
+  counts.lines_of_l2 = caches.loaded_into_l2();
+  counts.lines_of_memory = caches.loaded_from_memory();
+  counts.written_lines = caches.written_back();
+  counts.dirty_lines = caches.dirty_lines();
+}
+
 // The time that a core has spent on this thread.
 double seconds_of_thread() {
   timespec time{};
@@ -162,11 +183,13 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
   RaceDetector races(options.races);
   const MatrixArithmetic matrix_arithmetic = matrix_arithmetic_from_environment();
   Counts total;
-  const auto units = static_cast<uint64_t>(partition_from_environment().gpu.compute_units);
+  const Partition partition = partition_from_environment();
+  const auto units = static_cast<uint64_t>(partition.gpu.compute_units);
   const uint64_t groups_of_unit = std::min(occupancy(launch).groups_per_unit, (groups + units - 1) / units);
-  Traffic traffic(partition_from_environment().gpu.xcds, groups_of_unit);
-  std::mutex total_mutex;
   const uint64_t recorded = groups / 2;  // one that is not at an edge
+  Traffic traffic(groups_of_unit);
+  SharedCaches caches(shape_of_caches(partition, groups_of_unit), recorded);
+  std::mutex total_mutex;
   GroupTrace trace;
   auto work = [&] {
     const double start = seconds_of_thread();
@@ -180,6 +203,7 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
       try {
         group.run({x, y, z}, i == recorded);
         if (i == recorded) trace = std::move(group.trace);
+        caches.add(i, std::move(group.traffic.touches()));
       } catch (...) {
         first_fault.report(i, std::current_exception());
       }
@@ -201,11 +225,8 @@ Counts dispatch(DeviceMemory& memory, const LoadedModule& module, const Launch& 
     work();
   }
   first_fault.rethrow();
-  total.l1_misses = traffic.l1_misses();
-  total.different_loaded_lines = traffic.different_loaded_lines();
-  total.lines_of_l2 = traffic.lines_of_l2();
-  total.different_stored_lines = traffic.different_stored_lines();
-  total.first_touches = traffic.first_touches();
+  count_lines(traffic, caches, total);
+  trace.first_touch_latencies = caches.recorded_latencies();
   total.unit_cycles = unit_cycles(launch, total, trace);
   return total;
 }

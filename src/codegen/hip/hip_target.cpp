@@ -8,6 +8,7 @@
 #include "codegen/hip/call/kernel_spec.h"
 #include "codegen/hip/fused/normalized_product.h"
 #include "codegen/hip/gemm/gemm_choice.h"
+#include "machine/gpu_timing.h"
 #include "support/diagnostics.h"
 #include "support/text.h"
 
@@ -41,7 +42,8 @@ constexpr int64_t results_a_unit = 16;
 // so that only launches decide against blocks, but not the parts of a microsecond that a kernel is expected to take
 // less.
 LayoutCosts layout_costs(const machine::GpuMachine& gpu) {
-  const double element = 1e6 * sizeof(float) / gpu.memory_bytes_a_second, vector = element * kernels::block_channels;
+  const double element = 1e6 * sizeof(float) / machine::reached_memory_bytes_a_second(gpu),
+               vector = element * kernels::block_channels;
   return {.copy_to_rows = 2 * vector,
           .copy_to_blocks = 2 * vector,
           .copy_step = least_launch_microseconds(gpu),

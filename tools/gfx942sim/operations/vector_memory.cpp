@@ -165,21 +165,29 @@ class LineCounter {
   }
 
   // Counts the lines of a load, and tells how long it takes.
-  LineAccess finish_load(WorkGroup& group) const {
+  LineAccess finish_load(Wave& wave) const {
+    WorkGroup& group = wave.group();
     group.counts.load_lines += count_;
-    LineAccess access{.latency = load_latency(LineSource::l1), .lines = static_cast<uint8_t>(count_)};
+    LineAccess access{.latency = load_latency(LineSource::l1),
+                      .lines = static_cast<uint8_t>(count_),
+                      .first_touch = static_cast<uint32_t>(group.traffic.touches().size())};
     for (size_t i = 0; i < count_; ++i) {
-      const LineSource source = group.traffic.load(lines_[i]);
+      const LineSource source = group.traffic.load(lines_[i], wave.clock.now());
       access.latency = std::max(access.latency, load_latency(source));
       access.misses += source != LineSource::l1;
-      access.first_touches += source == LineSource::shared_cache;
+      access.first_touches += source == LineSource::first_touch;
     }
     return access;
   }
-  LineAccess finish_store(WorkGroup& group) const {
+  // Stores go through L1.
+  LineAccess finish_store(Wave& wave) const {
+    WorkGroup& group = wave.group();
     group.counts.store_lines += count_;
-    for (size_t i = 0; i < count_; ++i) group.traffic.store(lines_[i]);
-    return {.lines = static_cast<uint8_t>(count_)};
+    LineAccess access{.lines = static_cast<uint8_t>(count_),
+                      .misses = static_cast<uint8_t>(count_),
+                      .first_touch = static_cast<uint32_t>(group.traffic.touches().size())};
+    for (size_t i = 0; i < count_; ++i) access.first_touches += group.traffic.store(lines_[i], wave.clock.now());
+    return access;
   }
 
  private:
@@ -238,7 +246,7 @@ uint32_t extend(uint32_t value, const LoadFormat& format) {
     group.counts.loaded_bytes += format.bytes;
   }
   group.note_lds_operation(wave, Queue::vector_memory, number, LdsAccess::write, addresses, lanes, 4);
-  wave.clock.begin_vector_memory(lines.finish_load(group));
+  wave.clock.begin_vector_memory(lines.finish_load(wave));
 }
 
 // The words of one lane, and the lines that they lie in. In a buffer each word may be out of range by itself.
@@ -287,7 +295,7 @@ LoadedWords load_lane(Wave& wave, const Instruction& instruction, const AddressO
     if (unwritten[word]) wave.mark_unwritten(instruction.operands[0], word, unwritten[word]);
   }
   wave.group().counts.loaded_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
-  begin_operation(wave, addressing, lines.finish_load(wave.group()));
+  begin_operation(wave, addressing, lines.finish_load(wave));
 }
 
 struct StoreFormat {
@@ -346,7 +354,7 @@ void end_store(Wave& wave, const Instruction& instruction, const Operand& data,
   }
   end_store(wave, instruction, data, addresses, format, number);
   wave.group().counts.stored_bytes += format.bytes * static_cast<uint64_t>(std::popcount(lanes));
-  begin_operation(wave, addressing, lines.finish_store(wave.group()));
+  begin_operation(wave, addressing, lines.finish_store(wave));
 }
 
 template <class Bits>
@@ -406,7 +414,7 @@ template <class Bits>
   }
   accesses.note_store(wave, number, addresses, sizeof(Bits));
   wave.group().counts.stored_bytes += sizeof(Bits) * static_cast<uint64_t>(std::popcount(lanes));
-  LineAccess access = lines.finish_store(wave.group());
+  LineAccess access = lines.finish_store(wave);
   if (returns) access.latency = load_latency(LineSource::l2);
   begin_operation(wave, addressing, access);
   if (returns)

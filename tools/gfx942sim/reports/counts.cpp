@@ -36,8 +36,11 @@ void Counts::add(const Counts& other) {
   store_lines += other.store_lines;
   l1_misses += other.l1_misses;
   lines_of_l2 += other.lines_of_l2;
+  lines_of_memory += other.lines_of_memory;
   different_loaded_lines += other.different_loaded_lines;
   different_stored_lines += other.different_stored_lines;
+  written_lines += other.written_lines;
+  dirty_lines += other.dirty_lines;
   group_cycles += other.group_cycles;
   longest_wave_accesses = std::max(longest_wave_accesses, other.longest_wave_accesses);
   simulation_seconds += other.simulation_seconds;

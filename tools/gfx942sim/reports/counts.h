@@ -25,13 +25,16 @@ struct Counts {
   uint64_t load_lines = 0;
   uint64_t store_lines = 0;
 
-  // Loaded lines that the vector unit's L1 does not have; the different ones that each L2 has to be given, of all L2
-  // together; and how many different lines the whole kernel touches.
+  // Loaded lines that the vector unit's L1 does not have; those that L2 has to be given, of all L2 together; those that
+  // memory has to bring; and how many different lines the whole kernel touches.
   uint64_t l1_misses = 0;
-  uint64_t first_touches = 0;  // by a group
+  uint64_t first_touches = 0;  // by a group, of loads and of stores
   uint64_t lines_of_l2 = 0;
+  uint64_t lines_of_memory = 0;
   uint64_t different_loaded_lines = 0;
   uint64_t different_stored_lines = 0;
+  uint64_t written_lines = 0;  // stored lines that leave L2 in the course of the kernel
+  uint64_t dirty_lines = 0;    // those that L2 has at its end
 
   // Cycles from the first to the last instruction of a group that has its compute unit to itself, over all groups.
   uint64_t group_cycles = 0;

@@ -39,8 +39,11 @@ std::vector<NamedCount> named_counts(const Counts& counts) {
       {"store_lines", counts.store_lines},
       {"l1_misses", counts.l1_misses},
       {"lines_of_l2", counts.lines_of_l2},
+      {"lines_of_memory", counts.lines_of_memory},
       {"different_loaded_lines", counts.different_loaded_lines},
       {"different_stored_lines", counts.different_stored_lines},
+      {"written_lines", counts.written_lines},
+      {"dirty_lines", counts.dirty_lines},
       {"group_cycles", counts.group_cycles},
       {"longest_wave_accesses", counts.longest_wave_accesses},
   };

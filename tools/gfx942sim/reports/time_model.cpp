@@ -5,6 +5,7 @@
 
 #include "gfx942sim/partition.h"
 #include "gfx942sim/reports/unit_replay.h"
+#include "machine/gpu_timing.h"
 
 namespace gfx942sim {
 namespace {
@@ -16,15 +17,12 @@ constexpr double clock_megahertz = gfx942.clock_megahertz, simds = gfx942.simds;
 constexpr uint64_t registers_per_simd = gfx942.registers, register_granule = gfx942.register_granule,
                    waves_per_simd_limit = gfx942.waves_per_simd, lds_bytes = gfx942.lds_bytes,
                    lds_granule = gfx942.lds_granule;
+constexpr machine::GpuTiming timing = machine::mi300x_timing;
 constexpr double bytes_a_cycle(double bytes_a_second) { return bytes_a_second / (1e6 * clock_megahertz); }
-// Bytes a cycle: of L1 for a compute unit, of L2 for an XCD.
-constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = gfx942.l2_bytes_a_cycle;
-// Measured rates in bytes a cycle. The Infinity Cache: Chips and Cheese, "Testing AMD's Giant MI300X" (11.9 TB/s of
-// 17.2). Memory: Copy of BabelStream, as AMD's system acceptance asks for it of an MI300X (of 5.3 TB/s).
-constexpr double infinity_cache_rate = bytes_a_cycle(11.9e12), memory_rate = bytes_a_cycle(4.177285e12);
-// The share of the peak rate of products of 16 and 8 bits that power allows when all compute units make them:
-// hipBLASLt's best in HipKittens' analysis/bf16_gemm/mi325x, 785 of 1,307 TFLOP/s.
-constexpr double sustained_share = 0.6;
+// Bytes a cycle: of L1 for a compute unit, of the others for the whole card.
+constexpr double l1_rate = gfx942.l1_bytes_a_cycle, l2_rate = bytes_a_cycle(timing.l2_bytes_a_second),
+                 infinity_cache_rate = bytes_a_cycle(timing.infinity_cache_bytes_a_second),
+                 memory_rate = bytes_a_cycle(timing.memory_bytes_a_second);
 
 uint64_t round_up(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -75,17 +73,17 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
   const bool vector_waits = exclusive > 0;
   set(Bound::matrix, (matrix + (vector_waits && exclusive >= vector ? vector : 0)) * share / busy_simds);
   set(Bound::vector, (vector + (vector_waits && exclusive < vector ? exclusive : 0)) * share / busy_simds);
-  // For all SIMDs of all compute units, which share the power.
-  set(Bound::power, (matrix - exclusive) / (compute_units * simds * sustained_share));
   // The scheduler turns to one SIMD a cycle and issues one scalar instruction or load there.
   set(Bound::scalar, static_cast<double>(counts.of_unit(Unit::scalar) + counts.of_unit(Unit::scalar_memory)) * share);
   set(Bound::lds, static_cast<double>(counts.lds_cycles) * share);
   set(Bound::l1, lines_to_bytes(counts.load_lines + counts.store_lines) * share / l1_rate);
-  set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / (partition.gpu.xcds * l2_rate));
-  set(Bound::infinity_cache,
-      lines_to_bytes(counts.lines_of_l2 + counts.different_stored_lines) / (partition.share() * infinity_cache_rate));
-  set(Bound::memory, lines_to_bytes(counts.different_loaded_lines + counts.different_stored_lines) /
-                         (partition.share() * memory_rate));
+  set(Bound::l2, lines_to_bytes(counts.l1_misses + counts.store_lines) / (partition.share() * l2_rate));
+  const uint64_t written = counts.written_lines + counts.dirty_lines;
+  set(Bound::infinity_cache, lines_to_bytes(counts.lines_of_l2 + written) / (partition.share() * infinity_cache_rate));
+  set(Bound::memory, lines_to_bytes(counts.lines_of_memory + written) / (partition.share() * memory_rate));
+  // Products of 16 and 8 bits by themselves take all power, and so does memory: a kernel with both adds them.
+  const double half_products = (matrix - exclusive) / (compute_units * simds * timing.sustained_products);
+  if (half_products > 0) set(Bound::power, half_products + time.cycles[static_cast<int>(Bound::memory)]);
   const double of_unit = static_cast<double>(counts.group_cycles) / groups * std::ceil(groups_of_unit / resident);
   set(Bound::latency, counts.unit_cycles > 0 ? counts.unit_cycles : of_unit);
   const double *last = time.cycles + static_cast<int>(Bound::latency), *first = time.cycles;
@@ -96,19 +94,20 @@ ModelledTime modelled_time(const Launch& launch, const Counts& counts) {
 
 double unit_cycles(const Launch& launch, const Counts& counts, const GroupTrace& group) {
   if (group.cycles == 0) return 0;
-  const machine::GpuMachine& gpu = partition_from_environment().gpu;
+  const machine::GpuMachine gpu = partition_from_environment().gpu;
   const uint64_t groups = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2],
                  units = static_cast<uint64_t>(gpu.compute_units);
-  // L2 has to be given some of the lines that groups have not had before, and memory has to bring some of those.
-  const double share = partition_from_environment().share() / static_cast<double>(units),
+  // L2 has to be given some of the lines that groups have not had before, and memory has to bring some of those. Stored
+  // lines leave L2 in the course of the kernel, but for the last, which it writes back at the end.
+  const double share = partition_from_environment().share(), of_unit = share / static_cast<double>(units),
                touches = std::max(1.0, static_cast<double>(counts.first_touches));
-  const double beyond = std::max(lines_to_bytes(counts.lines_of_l2) / infinity_cache_rate,
-                                 lines_to_bytes(counts.different_loaded_lines) / memory_rate);
-  const LineCycles lines{line_bytes / l1_rate, line_bytes * static_cast<double>(units) / (gpu.xcds * l2_rate),
-                         beyond / touches / share};
+  const double beyond = std::max(lines_to_bytes(counts.lines_of_l2 + counts.written_lines) / infinity_cache_rate,
+                                 lines_to_bytes(counts.lines_of_memory + counts.written_lines) / memory_rate);
+  const LineCycles lines{line_bytes / l1_rate, line_bytes / (of_unit * l2_rate), beyond / touches / of_unit};
   const double cycles = unit_cycles(group, {(groups + units - 1) / units, occupancy(launch).groups_per_unit}, lines);
   // The other groups may have more or less to do.
-  return cycles * static_cast<double>(counts.group_cycles) / static_cast<double>(groups * group.cycles);
+  const double work = static_cast<double>(counts.group_cycles) / static_cast<double>(groups * group.cycles);
+  return cycles * work + lines_to_bytes(counts.dirty_lines) / (share * memory_rate);
 }
 
 }  // namespace gfx942sim

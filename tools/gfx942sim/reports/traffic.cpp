@@ -67,32 +67,29 @@ bool Traffic::hits_l1(uint64_t line) {
   return hit;
 }
 
-LineSource Traffic::load(uint64_t line) {
+LineSource Traffic::load(uint64_t line, uint64_t cycle) {
   if (hits_l1(line)) return LineSource::l1;
   ++l1_misses_;
-  if (!of_group_.insert(line)) return LineSource::l2;
+  if (!loaded_of_group_.insert(line)) return LineSource::l2;
   ++first_touches_;
-  l2_->insert(line);
-  return LineSource::shared_cache;
+  loaded_.insert(line);
+  touches_.push_back({line, static_cast<uint32_t>(cycle), false});
+  return LineSource::first_touch;
+}
+
+bool Traffic::store(uint64_t line, uint64_t cycle) {
+  if (!stored_of_group_.insert(line)) return false;
+  ++first_touches_;
+  stored_.insert(line);
+  touches_.push_back({line, static_cast<uint32_t>(cycle), true});
+  return true;
 }
 
 void Traffic::add(const Traffic& other) {
   l1_misses_ += other.l1_misses_;
   first_touches_ += other.first_touches_;
-  for (size_t i = 0; i < loaded_.size(); ++i) loaded_[i].add(other.loaded_[i]);
+  loaded_.add(other.loaded_);
   stored_.add(other.stored_);
-}
-
-uint64_t Traffic::different_loaded_lines() const {
-  LineSet all;
-  for (const LineSet& lines : loaded_) all.add(lines);
-  return all.count();
-}
-
-uint64_t Traffic::lines_of_l2() const {
-  uint64_t sum = 0;
-  for (const LineSet& lines : loaded_) sum += lines.count();
-  return sum;
 }
 
 }  // namespace gfx942sim

@@ -1,5 +1,5 @@
 // The source of the cache lines of a kernel's accesses: the vector unit's L1, or beyond it; and how many different
-// lines there are at all, which memory must bring at least once.
+// lines there are at all. A group's first touches are written down for the caches that all share (shared_caches.h).
 //
 // L1 is 32 KiB in lines of 128 bytes, four sets of 64, least recently used out. The groups that a compute unit holds at
 // once share it: each begins with its part of an empty one. Stores go through to L2.
@@ -55,29 +55,36 @@ class GroupLines {
   std::size_t count_ = 0;
 };
 
-enum class LineSource : uint8_t { l1, l2, shared_cache };
+enum class LineSource : uint8_t { l1, l2, first_touch };
+
+// A group's first access of a line, by the cycle of its wave.
+struct Touch {
+  uint64_t line;
+  uint32_t cycle;
+  bool is_store;
+};
 
 class Traffic {
  public:
-  Traffic(int dies, uint64_t groups_of_l1)
-      : ways_(std::max<uint64_t>(1, ways / groups_of_l1)), loaded_(static_cast<size_t>(dies)) {}
-  // Groups are dealt in turn to the dies that have an L2 of their own.
-  void begin_group(uint64_t number) {
+  explicit Traffic(uint64_t groups_of_l1) : ways_(std::max<uint64_t>(1, ways / groups_of_l1)) {}
+  void begin_group() {
     l1_ = {};
-    of_group_.clear();
-    l2_ = &loaded_[number % loaded_.size()];
+    loaded_of_group_.clear();
+    stored_of_group_.clear();
+    touches_.clear();
   }
-  // The source of a loaded line: L1, or what all compute units share if the group has not had it before.
-  LineSource load(uint64_t line);
-  void store(uint64_t line) { stored_.insert(line); }
+  // The source of a loaded line: L1, L2 if the group has had it before, or any.
+  LineSource load(uint64_t line, uint64_t cycle);
+  // Whether the group has not stored to the line before.
+  bool store(uint64_t line, uint64_t cycle);
+  // The group's first touches, in their order.
+  std::vector<Touch>& touches() { return touches_; }
   void add(const Traffic& other);
 
   uint64_t l1_misses() const { return l1_misses_; }
-  // Lines that a group had not had before, over all groups.
+  // Lines that a group had not loaded before, or not stored to, over all groups.
   uint64_t first_touches() const { return first_touches_; }
-  uint64_t different_loaded_lines() const;
-  // The different lines that each L2 has to be given, of all of them together.
-  uint64_t lines_of_l2() const;
+  uint64_t different_loaded_lines() const { return loaded_.count(); }
   uint64_t different_stored_lines() const { return stored_.count(); }
 
  private:
@@ -92,10 +99,9 @@ class Traffic {
   uint64_t ways_;  // of a group's part
   Cache l1_;
   uint64_t l1_misses_ = 0, first_touches_ = 0;
-  std::vector<LineSet> loaded_;   // by each die
-  LineSet* l2_ = loaded_.data();  // of the group's die
-  LineSet stored_;
-  GroupLines of_group_;
+  LineSet loaded_, stored_;
+  GroupLines loaded_of_group_, stored_of_group_;
+  std::vector<Touch> touches_;
 };
 
 }  // namespace gfx942sim

@@ -14,7 +14,8 @@ constexpr uint64_t most_steps = 20'000'000;  // beyond them, the rest of the gro
 
 class Replay {
  public:
-  Replay(const GroupTrace& group, UnitLoad load, LineCycles lines) : trace_(group.waves), lines_(lines) {
+  Replay(const GroupTrace& group, UnitLoad load, LineCycles lines)
+      : trace_(group.waves), latencies_(group.first_touch_latencies), lines_(lines) {
     left_ = load.groups;
     groups_.resize(std::min(load.resident, load.groups));
     waves_.resize(groups_.size() * trace_.size());
@@ -93,7 +94,7 @@ class Replay {
         break;
       case Step::Kind::vector_memory:
         wave.time += busy;
-        wave.vector_memory.add(static_cast<uint64_t>(arrival(step, wave.time) + step.latency));
+        wave.vector_memory.add(static_cast<uint64_t>(arrival(step, wave.time) + latency(step)));
         break;
       case Step::Kind::wait_vector_memory:
         wave.time = std::max(wave.time, static_cast<double>(wave.vector_memory.complete_but(step.busy)));
@@ -106,6 +107,14 @@ class Replay {
         reach_barrier(wave);
         break;
     }
+  }
+
+  // How long the slowest line of an access takes.
+  double latency(const Step& step) const {
+    if (step.first_touches == 0 || latencies_.empty()) return step.latency;
+    const auto first = latencies_.begin() + step.first_touch;
+    const auto of_others = load_latency(step.misses > step.first_touches ? LineSource::l2 : LineSource::l1);
+    return static_cast<double>(std::max<uint64_t>(of_others, *std::max_element(first, first + step.first_touches)));
   }
 
   // When the last line of an access has passed all units on its way.
@@ -140,6 +149,7 @@ class Replay {
   }
 
   const std::vector<WaveTrace>& trace_;
+  const std::vector<uint16_t>& latencies_;
   LineCycles lines_;
   uint64_t left_ = 0;  // groups that have not begun
   std::vector<Group> groups_;

@@ -1,7 +1,8 @@
 // When the instructions of a wave would issue if it had its compute unit to itself: in order, each when its unit is
 // free and, at an s_waitcnt, when the memory operations that it waits for have come back. Cycles of the core's clock.
 //
-// Latencies are rounded from published measurements of MI300X; they are assumptions, not AMD's figures.
+// Latencies of LDS and of scalar loads are assumptions, the others measured (gpu_timing.h). A line that its group has
+// not had before is taken to come from the Infinity Cache, until shared_caches.h knows better.
 #pragma once
 
 #include <algorithm>
@@ -10,18 +11,24 @@
 #include "gfx942sim/code/instruction.h"
 #include "gfx942sim/reports/traffic.h"
 #include "gfx942sim/wave/wave_trace.h"
+#include "machine/gpu_timing.h"
 
 namespace gfx942sim {
 
-inline constexpr uint64_t issue_cycles = 4, lds_latency = 64, scalar_load_latency = 200, store_latency = 250;
+inline constexpr uint64_t issue_cycles = 4, lds_latency = 64, scalar_load_latency = 200,
+                          store_latency = onnxc::machine::mi300x_timing.l2_latency;
 constexpr uint64_t load_latency(LineSource source) {
-  return source == LineSource::l1 ? 126 : source == LineSource::l2 ? 250 : 460;
+  constexpr onnxc::machine::GpuTiming timing = onnxc::machine::mi300x_timing;
+  return source == LineSource::l1   ? timing.l1_latency
+         : source == LineSource::l2 ? timing.l2_latency
+                                    : timing.infinity_cache_latency;
 }
 
 // The lines of an access of memory, and how long the slowest of them takes.
 struct LineAccess {
   uint64_t latency = store_latency;
   uint8_t lines = 0, misses = 0, first_touches = 0;
+  uint32_t first_touch = 0;
 };
 
 // When the last operations of a queue complete.
@@ -71,7 +78,12 @@ class WaveClock {
   // A memory operation that was just issued; operations of a queue complete in their order.
   void begin_vector_memory(const LineAccess& access) {
     vector_memory_.add(now_ + access.latency);
-    note({Step::Kind::vector_memory, access.lines, access.misses, access.first_touches}, issue_cycles, access.latency);
+    note({.kind = Step::Kind::vector_memory,
+          .lines = access.lines,
+          .misses = access.misses,
+          .first_touches = access.first_touches,
+          .first_touch = access.first_touch},
+         issue_cycles, access.latency);
   }
   void begin_lds(uint64_t busy) {
     lds_.add(now_ + lds_latency + busy);

@@ -45,7 +45,7 @@ constexpr uint32_t preload_entry_offset = 256;  // the beginning of kernels that
 WorkGroup::WorkGroup(const DeviceMemory& memory, const LoadedModule& module, const Launch& launch,
                      DispatchAddresses addresses, uint64_t instruction_limit, RaceDetector& races,
                      uint64_t groups_of_unit)
-    : traffic(partition_from_environment().gpu.xcds, groups_of_unit),
+    : traffic(groups_of_unit),
       accesses(races, (launch.threads() + wave_size - 1) / wave_size),
       memory_(memory),
       module_(module),
@@ -77,7 +77,7 @@ void WorkGroup::run(std::array<uint32_t, 3> id, bool records) {
   for (auto& operations : lds_operations_) operations.clear();
   loads_into_lds_ = false;
   counts.waves += waves_.size();
-  traffic.begin_group(number_of_group());
+  traffic.begin_group();
 
   while (true) {
     for (Wave& wave : waves_)

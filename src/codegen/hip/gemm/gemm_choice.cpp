@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "machine/gpu_timing.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -34,6 +35,38 @@ StepBytes bytes_of_step(const GemmPlan& plan, const GpuMachine& gpu) {
   return {rows + columns, share * rows + columns};
 }
 
+// The cycles of a step for loads that bring one element each: of a SIMD's vector unit, which makes addresses, and of
+// L1. Counted by the simulator in convolutions of 56 channels a group on MI300X, in tiles of 64 and 128 rows. The lanes
+// of a load have 16 voxels and two blocks of channels.
+struct ElementLoads {
+  double vector, l1;
+};
+ElementLoads element_loads(const GemmPlan& plan, const GpuMachine& gpu) {
+  if (plan.input_order != kernels::InputOrder::elements || plan.matrix_product || gpu.wave_lanes != 64) return {0, 0};
+  constexpr double cycles_of_element = 190, cycles_of_row = 27, line_bytes = 128, voxels = 16;
+  const double rows = static_cast<double>(plan.tile.rows) / 64, elements = static_cast<double>(plan.depth()) / 4;
+  const double element_bytes = kernels::is_half(plan.products) ? 2 : 4;
+  const double voxel_bytes = static_cast<double>(plan.input_lanes * plan.shape.stride.w) * element_bytes;
+  const double lines = 2 * (voxels * voxel_bytes / line_bytes + 1);
+  return {elements * (cycles_of_element + rows * cycles_of_row),
+          gpu.simds * elements * rows * machine::cycles_for(lines * line_bytes, gpu.l1_bytes_a_cycle)};
+}
+
+// A compute unit's part of the L2 cache's rate while all others read as well.
+double shared_cache_bytes_a_cycle(const GpuMachine& gpu) {
+  const auto timing = machine::timing_of(gpu);
+  if (!timing) return cache_bytes_a_cycle(gpu);
+  return timing->l2_bytes_a_second / (1e6 * gpu.clock_megahertz * gpu.compute_units);
+}
+
+// The least cycles by the power of products, which by themselves reach a part of their peak, and of memory, which by
+// itself takes all power too. Those of float32 take less.
+double cycles_by_power(const GemmPlan& plan, double product_cycles, double memory_cycles, const GpuMachine& gpu) {
+  const auto timing = machine::timing_of(gpu);
+  if (!timing || plan.products == kernels::Products::float32) return 0;
+  return product_cycles / timing->sustained_products + memory_cycles;
+}
+
 // Cycles of a block that has its unit to itself beside its steps: a barrier serves the taps of one, and the first halo
 // is copied before any product.
 struct ExposedCycles {
@@ -45,7 +78,7 @@ struct ExposedCycles {
 double workspace_seconds(const GemmPlan& plan, int64_t count, const GpuMachine& gpu) {
   const auto floats = static_cast<double>(count);
   if (plan.uses_wgmma(gpu)) return 4 * floats / (1e6 * gpu.clock_megahertz * gpu.l2_bytes_a_cycle);
-  return 8 * floats / gpu.memory_bytes_a_second;
+  return 8 * floats / machine::reached_memory_bytes_a_second(gpu);
 }
 
 double clock_of(const GpuMachine& gpu) { return 1e6 * gpu.clock_megahertz; }
@@ -86,6 +119,8 @@ const char* describe(GpuBound bound) {
   switch (bound) {
     case GpuBound::matrix_unit:
       return "matrix unit";
+    case GpuBound::power:
+      return "power";
     case GpuBound::vector_unit:
       return "vector unit";
     case GpuBound::lds:
@@ -101,7 +136,7 @@ const char* describe(GpuBound bound) {
 }
 
 GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes, const GpuMachine& gpu) {
-  const double clock = clock_of(gpu), memory_rate = gpu.memory_bytes_a_second;
+  const double clock = clock_of(gpu), memory_rate = machine::reached_memory_bytes_a_second(gpu);
   const auto tile_rows = static_cast<double>(plan.tile.rows), tile_columns = static_cast<double>(plan.tile.columns);
   const int64_t tiles = std::max(plan.tiles(sizes), int64_t{1}), parts = plan.parts(tiles, gpu);
   // A residue of a strided transposed convolution has its share of the taps.
@@ -111,8 +146,9 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
   const StepBytes bytes = bytes_of_step(plan, gpu);
   const double lds = machine::cycles_for(bytes.written + static_cast<double>(plan.lds_read_bytes(gpu)),
                                          gpu.lds_bytes_a_cycle),
-               cache = machine::cycles_for(bytes.past_l1, cache_bytes_a_cycle(gpu));
-  const double step = std::max({products, lds, cache});
+               cache = machine::cycles_for(bytes.past_l1, shared_cache_bytes_a_cycle(gpu));
+  const ElementLoads loads = element_loads(plan, gpu);
+  const double step = std::max({products, lds, cache, loads.vector, loads.l1});
   // For the unit with the most, which holds some of them at once.
   const int64_t blocks = kernels::divide_up(tiles * parts, gpu.compute_units);
   const int64_t rounds = kernels::divide_up(blocks, plan.blocks_a_unit(gpu));
@@ -128,19 +164,24 @@ GpuEstimate estimate_gemm(const GemmPlan& plan, const kernels::ConvSizes& sizes,
              outputs = static_cast<double>(sizes.batch * sizes.output.product() * plan.shape.output_channels);
   const auto weights =
       static_cast<double>(plan.shape.output_channels * plan.shape.group_input_channels() * plan.taps());
-  const double memory = element * (inputs + outputs + weights) / memory_rate;
-  if (memory * clock > cycles) return {1e6 * memory, cycles, GpuBound::memory};
+  const double memory = element * (inputs + outputs + weights) / memory_rate * clock;
+  const double of_all_units = static_cast<double>(tiles * parts) / gpu.compute_units * steps * products;
+  const double power = cycles_by_power(plan, of_all_units, memory, gpu);
+  if (power > cycles) return {1e6 * power / clock, cycles, GpuBound::power};
+  if (memory > cycles) return {1e6 * memory / clock, cycles, GpuBound::memory};
   const GpuBound products_bound =
       kernels::on_vector_unit(plan.products, gpu) ? GpuBound::vector_unit : GpuBound::matrix_unit;
   const GpuBound bound = steps * step < tile_overhead_cycles ? GpuBound::latency
                          : step == products                  ? products_bound
-                         : step == cache                     ? GpuBound::cache
+                         : step == loads.vector              ? GpuBound::vector_unit
+                         : step == cache || step == loads.l1 ? GpuBound::cache
                                                              : GpuBound::lds;
   return {1e6 * cycles / clock, cycles, bound};
 }
 
 GpuEstimate estimate_memory(int64_t bytes, const GpuMachine& gpu, double cache_cycles) {
-  const double clock = clock_of(gpu), memory_cycles = static_cast<double>(bytes) / gpu.memory_bytes_a_second * clock,
+  const double clock = clock_of(gpu),
+               memory_cycles = static_cast<double>(bytes) / machine::reached_memory_bytes_a_second(gpu) * clock,
                cycles = std::max(memory_cycles, tile_overhead_cycles) + cache_cycles;
   const GpuBound bound = cache_cycles > memory_cycles && cache_cycles > tile_overhead_cycles ? GpuBound::cache
                          : memory_cycles < tile_overhead_cycles                              ? GpuBound::latency

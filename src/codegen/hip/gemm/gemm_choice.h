@@ -1,10 +1,11 @@
 // Which variant of the implicit-GEMM kernel computes a product, and its expected cost: one pure function.
 //
-// The model counts cycles of a compute unit : of its matrix units, of LDS, and of its reads through the second-level
-// cache. Each step of a tile takes the largest of the three; a tile also has a prologue and an end. A block that has
-// its compute unit to itself waits for memory in each step as well. The slowest compute unit has the tiles that do not
-// divide evenly. Memory is read and written once, at its full rate and at the same time; a split reduction also writes
-// and reads its partial sums, in a launch more. None of it is measured: we have no such GPU.
+// The model counts cycles of a compute unit: of its matrix units, of LDS, of its reads through the second-level cache,
+// and of loads that bring one element each. Each step of a tile takes the largest of these; a tile also has a prologue
+// and an end. A block that has its compute unit to itself waits for memory in each step as well. The slowest compute
+// unit has the tiles that do not divide evenly. Memory is read and written once, at the same time; a split reduction
+// also writes and reads its partial sums, in a launch more. Products and memory share the power. Rates are measured
+// ones if the GPU has a row in machine/gpu_timing.h. On gfx942 the simulator's model is near (test_estimates.py).
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@
 
 namespace onnxc {
 
-enum class GpuBound { matrix_unit, vector_unit, lds, cache, memory, latency };
+enum class GpuBound { matrix_unit, power, vector_unit, lds, cache, memory, latency };
 const char* describe(GpuBound bound);
 
 struct GpuEstimate {
@@ -28,7 +29,7 @@ using machine::GpuMachine;
 
 GpuEstimate estimate_gemm(const kernels::GemmPlan& plan, const kernels::ConvSizes& sizes, const GpuMachine& gpu);
 
-// The share of a compute unit in the rate of the L2 cache.
+// The share of a compute unit in the peak rate of the L2 cache.
 double cache_bytes_a_cycle(const GpuMachine& gpu);
 
 // The estimate of a kernel that only reads and writes so many bytes, and besides has so many cycles of a compute unit's

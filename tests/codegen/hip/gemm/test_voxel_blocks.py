@@ -97,7 +97,7 @@ def test_infinities_and_nan_stay_where_the_kernel_reaches(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("gpu", ["gfx942", "sm_80", "sm_90a"])
 def test_the_last_layer_of_a_decoder_is_near_its_bound(gpu: str, tmp_path: Path) -> None:
-    """pytorch #146998: memory takes 220 us on gfx942; the narrowest tile without blocks 1584."""
+    """pytorch #146998: on gfx942 memory takes 280 us, L2 by the rate that was measured 540."""
     w = np.zeros((3, 128, 3, 3, 3), FLOAT16)
     onnx.save(proto(w, np.zeros(3, FLOAT16), [1] * 6, (1, 128, 67, 258, 258)), tmp_path / "model.onnx")
     command = [str(onnxc_commands.BINARIES / "onnxc"), str(tmp_path / "model.onnx"), "--target", "gpu"]
@@ -105,7 +105,7 @@ def test_the_last_layer_of_a_decoder_is_near_its_bound(gpu: str, tmp_path: Path)
     steps = {one["description"]: one["modelled_us"] for one in report["gpu"]["kernels"]}
     [product] = [time for title, time in steps.items() if title.startswith("conv")]
     [placing] = [time for title, time in steps.items() if title.startswith("voxels of")]
-    most = {"gfx942": 440, "sm_80": 1700, "sm_90a": 1300}
+    most = {"gfx942": 760, "sm_80": 1700, "sm_90a": 1300}
     assert product + placing <= most[gpu]
 
 

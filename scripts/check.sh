@@ -41,8 +41,9 @@ families=(
 )
 
 part 'format of what changed, and types' check_format
-scripts/build.sh release onnxc onnxc-run onnxc_compiler_shared onnxc_tests onnxc_runtime_tests gfx942sim_tests || exit 1
+scripts/build.sh release onnxc onnxc-run onnxc_compiler_shared onnxc_{,kernel_,runtime_}tests gfx942sim_tests || exit 1
 part 'C++ tests' run_shards build/bin/onnxc_tests
+part 'C++ tests of kernels' run_shards build/bin/onnxc_kernel_tests
 part 'C++ tests of the runtime' run_shards build/bin/onnxc_runtime_tests
 part 'C++ tests of the simulator' run_shards build/bin/gfx942sim_tests
 part 'Python tests' "$ONNXC_TEST_VENV/bin/python" -m pytest -q -n 2 --dist loadfile "${pages[@]}" "${families[@]}"

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 preset=$1
 binaries=(onnxc_runtime_tests)
-[ "$preset" = asan ] && binaries+=(onnxc_tests)
+[ "$preset" = asan ] && binaries+=(onnxc_tests onnxc_kernel_tests)
 for binary in "${binaries[@]}"; do
   scripts/build.sh "$preset" "$binary"
   UBSAN_OPTIONS=print_stacktrace=1 run_shards "build-$preset/bin/$binary" '--gtest_filter=-*HotLoops*'

@@ -1,8 +1,8 @@
 // When the instructions of a wave would issue if it had its compute unit to itself: in order, each when its unit is
 // free and, at an s_waitcnt, when the memory operations that it waits for have come back. Cycles of the core's clock.
 //
-// Latencies of LDS and of scalar loads are assumptions, the others measured (gpu_timing.h). A line that its group has
-// not had before is taken to come from the Infinity Cache, until shared_caches.h knows better.
+// A line that its group has not had before is taken to come from the Infinity Cache, until shared_caches.h knows
+// better.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace gfx942sim {
 
-inline constexpr uint64_t issue_cycles = 4, lds_latency = 64, scalar_load_latency = 200,
+inline constexpr uint64_t issue_cycles = 4, lds_latency = onnxc::machine::mi300x_timing.lds_latency,
+                          scalar_load_latency = onnxc::machine::mi300x_timing.scalar_load_latency,
                           store_latency = onnxc::machine::mi300x_timing.l2_latency;
 constexpr uint64_t load_latency(LineSource source) {
   constexpr onnxc::machine::GpuTiming timing = onnxc::machine::mi300x_timing;

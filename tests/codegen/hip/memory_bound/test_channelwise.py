@@ -160,7 +160,9 @@ def test_sizes_around_the_edges_of_tiles(dtype: str, form: str, rank: int, tmp_p
             np.testing.assert_array_equal(result, one.expected[0], f"{filter_} of {one.inputs['x'].shape}")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=[] if form == "planar" else [pytest.mark.slow]) for form in FORMS]
+)
 def test_impulses_name_the_weights_that_are_read(form: str, tmp_path: Path) -> None:
     cases = []
     for filters in FILTERS.values():

@@ -111,7 +111,9 @@ def test_sizes_around_the_edges_of_tiles(dtype: str, form: str, rank: int, tmp_p
             np.testing.assert_array_equal(result, one.expected[0], f"{filter_} of {one.inputs['x'].shape}")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=[] if form == "planar" else [pytest.mark.slow]) for form in FORMS]
+)
 def test_impulses_write_the_weights(form: str, tmp_path: Path) -> None:
     cases = []
     for filters in FILTERS.values():
@@ -251,12 +253,19 @@ def test_blocks_that_go_round_several_times(form: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(result, model.expected[0])
 
 
-def gate_model(folder: Path, dtype: Any) -> Path:
-    """Each form of each filter."""
+# The type, and one in so many of the filters.
+GATED = [
+    pytest.param("float32", 3, id="one in three of float32"),
+    *(pytest.param(name, 1, id=name, marks=pytest.mark.slow) for name in DTYPES),
+]
+
+
+def gate_model(folder: Path, dtype: Any, interval: int) -> Path:
+    """Each form of the filters."""
     cases = [
         integer_case(form, one, 1, (5,) * rank, dtype)
         for rank, filters in FILTERS.items()
-        for one in filters
+        for one in filters[::interval]
         for form in FORMS
     ]
     onnx.save(
@@ -265,12 +274,10 @@ def gate_model(folder: Path, dtype: Any) -> Path:
     return folder / "model.onnx"
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(name, marks=[] if name == "float32" else [pytest.mark.slow]) for name in DTYPES]
-)
-def test_gate_on_amd(dtype: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("dtype", "interval"), GATED)
+def test_gate_on_amd(dtype: str, interval: int, tmp_path: Path) -> None:
     """No spills, as much LDS and as many wavefronts as planned."""
-    model, gpu = gate_model(tmp_path, DTYPES[dtype]), ("--target", "hip", "--march", "x86-64-v3")
+    model, gpu = gate_model(tmp_path, DTYPES[dtype], interval), ("--target", "hip", "--march", "x86-64-v3")
     shared_object = onnxc_commands.compile_model(model, tmp_path / "model.so", *gpu)
     onnxc_commands.compile_model(model, tmp_path / "model.cpp", *gpu, "--emit", "source")
     text = (tmp_path / "model.cpp.device.hip").read_text()
@@ -286,11 +293,9 @@ def test_gate_on_amd(dtype: str, tmp_path: Path) -> None:
     assert not problems
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(name, marks=[] if name == "float32" else [pytest.mark.slow]) for name in DTYPES]
-)
-def test_gate_on_nvidia(dtype: str, architecture: str, tmp_path: Path) -> None:
-    test_nvidia_gate.check_model(gate_model(tmp_path, DTYPES[dtype]), architecture, tmp_path)
+@pytest.mark.parametrize("architecture", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("dtype", "interval"), GATED)
+def test_gate_on_nvidia(dtype: str, interval: int, architecture: str, tmp_path: Path) -> None:
+    test_nvidia_gate.check_model(gate_model(tmp_path, DTYPES[dtype], interval), architecture, tmp_path)
     text = (tmp_path / "model.cpp.device.hip").read_text()
     assert len(test_gpu.channelwise(text)) >= len(FORMS)

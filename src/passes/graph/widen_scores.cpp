@@ -39,13 +39,13 @@ void widen(Graph& graph, Value* value, const Node* reader) {
     if (is_reader(use)) graph.set_input(use.node, use.index, value);
 }
 
-// Widens the values between a product and what reads this one; false if no product makes it.
-bool widen_from_product(Graph& graph, Value* value, const Node* reader) {
+// Widens the values between a product, at most so many nodes before, and the reader; false if no product is there.
+bool widen_from_product(Graph& graph, Value* value, const Node* reader, int nodes) {
   if (!is_half(value)) return false;
   const Node* producer = value->producer;
   bool found = is_operator(producer, "MatMul");
-  if (scales_or_masks(producer))
-    for (Value* input : std::vector(producer->inputs)) found |= widen_from_product(graph, input, producer);
+  if (nodes > 0 && scales_or_masks(producer))
+    for (Value* input : std::vector(producer->inputs)) found |= widen_from_product(graph, input, producer, nodes - 1);
   if (found) widen(graph, value, reader);
   return found;
 }
@@ -59,7 +59,8 @@ void widen_scores(Graph& graph) {
     // An attention whose softmax is asked for in float32 casts its scores.
     const Node* cast = reader->inputs[0]->producer;
     if (is_operator(cast, "Cast")) reader = cast;
-    widen_from_product(graph, reader->inputs[0], reader);
+    constexpr int nodes = 8;  // each may have two such inputs
+    widen_from_product(graph, reader->inputs[0], reader, nodes);
   }
 }
 

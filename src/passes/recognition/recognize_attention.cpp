@@ -12,8 +12,8 @@
 namespace onnxc {
 namespace {
 
-// The number that every element of a floating tensor is, if the graph tells.
-std::optional<double> uniform_number(const Value& value) {
+// The number that every element of a floating tensor is, if at most so many nodes tell.
+std::optional<double> uniform_number(const Value& value, int nodes = 8) {
   constexpr std::array<std::string_view, 8> keepers = {"Identity",  "Reshape", "Expand", "Unsqueeze",
                                                        "Transpose", "Squeeze", "Cast",   "CastLike"};
   constexpr int64_t few = 4096;
@@ -29,8 +29,9 @@ std::optional<double> uniform_number(const Value& value) {
     const Tensor* number = NodeReader(*node).tensor("value");
     return number == nullptr ? 0 : number->as_double()[0];
   }
-  const bool keeps = std::ranges::any_of(keepers, [&](std::string_view type) { return is_operator(node, type); });
-  const std::optional<double> number = keeps ? uniform_number(*node->inputs[0]) : std::nullopt;
+  const bool keeps =
+      nodes > 0 && std::ranges::any_of(keepers, [&](std::string_view type) { return is_operator(node, type); });
+  const std::optional<double> number = keeps ? uniform_number(*node->inputs[0], nodes - 1) : std::nullopt;
   return number ? std::optional(float_tensor(value.dtype, {}, {*number}).as_double()[0]) : std::nullopt;
 }
 

@@ -1,5 +1,6 @@
 #include "passes/graph/widen_scores.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "passes/graph_text.h"
@@ -69,6 +70,15 @@ input %positions: float16[4, 5]
 %y: float16[3, 5] = Softmax(%c) {axis=-1}
 output %y
 )");
+}
+
+// Each sum reads the one before it twice: there are 2^60 ways back to the input.
+TEST(WidenScores, LooksBackAFewNodesOnly) {
+  std::string before = "(float16[3] x0) => (y) {\n";
+  constexpr int sums = 60;
+  for (int i = 0; i < sums; ++i) before += fmt::format("x{} = Add(x{}, x{})\n", i + 1, i, i);
+  before += fmt::format("y = Softmax(x{}) }}", sums);
+  EXPECT_EQ(after(before, widen_scores), to_string(*read_shaped_graph(before)));
 }
 
 TEST(WidenScores, LeavesOtherTypesAndOtherSources) {

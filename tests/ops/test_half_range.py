@@ -198,7 +198,7 @@ def written_out(dtype: Any) -> list[Case]:
             opset=OPSET,
             expected=(gelu.astype(dtype),),
         ),
-        # Each score is 2^16, or half of that, or 2^10 and half of that once it is scaled.
+        # Each score is 2^18, or half of that; 2^10 and half of that once it is scaled.
         graph_case(
             f"Attention written out {name}",
             [
@@ -211,6 +211,26 @@ def written_out(dtype: Any) -> list[Case]:
             ],
             {"q": queries, "k": keys, "v": values},
             {"scale": np.array(0.0625, dtype)},
+            opset=OPSET,
+            expected=(chosen.astype(dtype),),
+        ),
+        # Scaled after the product, and masked by a Where.
+        graph_case(
+            f"Attention masked by Where {name}",
+            [
+                ("Transpose", "k", "t", {"perm": [0, 1, 3, 2]}),
+                ("MatMul", "q t", "c"),
+                ("Mul", "c scale", "d"),
+                ("Where", "seen d hidden", "e"),
+                ("Softmax", "e", "f"),
+                ("MatMul", "f v", "y"),
+            ],
+            {"q": queries, "k": keys, "v": values},
+            {
+                "scale": np.array(2.0**-8, dtype),
+                "seen": np.ones((5, 5), bool),
+                "hidden": np.array(-np.inf, dtype),
+            },
             opset=OPSET,
             expected=(chosen.astype(dtype),),
         ),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -18,50 +19,88 @@ bool is_half(const Value* value) {
 }
 
 bool scales_or_masks(const Node* node) {
-  constexpr std::array<std::string_view, 5> types = {"Add", "Sub", "Mul", "Div", "Tanh"};
+  constexpr std::array<std::string_view, 6> types = {"Add", "Sub", "Mul", "Div", "Tanh", "Where"};
   return std::ranges::any_of(types, [&](std::string_view type) { return is_operator(node, type); });
 }
 
-// Makes the value float32 for one of its readers; the others read a copy of the type that it had.
-void widen(Graph& graph, Value* value, const Node* reader) {
-  const DType half = value->dtype;
-  value->dtype = DType::float32;
-  const std::vector<Use> uses = value->uses;
-  const auto is_reader = [&](const Use& use) { return use.node == reader; };
-  if (std::ranges::all_of(uses, is_reader) && !graph.is_output(value)) return;
-  constexpr int version = 13;
-  const Node* const before = std::next(value->producer->place)->get();
-  Value* const copy = insert_node(graph, before, "Cast", version, {value}, {{"to", static_cast<int64_t>(half)}},
-                                  fmt::format("{}/{}", value->name, info(half).name), half, *value->shape);
-  graph.replace_uses(value, copy);
-  graph.set_input(copy->producer, 0, value);
-  for (const Use& use : uses)
-    if (is_reader(use)) graph.set_input(use.node, use.index, value);
-}
+class ScoreWidening {
+ public:
+  explicit ScoreWidening(Graph& graph) : graph_(graph) {}
 
-// Widens the values between a product, at most so many nodes before, and the reader; false if no product is there.
-bool widen_from_product(Graph& graph, Value* value, const Node* reader, int nodes) {
-  if (!is_half(value)) return false;
-  const Node* producer = value->producer;
-  bool found = is_operator(producer, "MatMul");
-  if (nodes > 0 && scales_or_masks(producer))
-    for (Value* input : std::vector(producer->inputs)) found |= widen_from_product(graph, input, producer, nodes - 1);
-  if (found) widen(graph, value, reader);
-  return found;
-}
+  void run() {
+    for (const auto& node : graph_.nodes()) {
+      if (!is_operator(node.get(), "Softmax")) continue;
+      Node* reader = node.get();
+      // An attention whose softmax is asked for in float32 casts its scores.
+      Node* const cast = reader->inputs[0]->producer;
+      if (is_operator(cast, "Cast") && !is_copy(*cast)) reader = cast;
+      constexpr int most_nodes = 8;  // each may have two inputs to look at
+      widen_input(reader, 0, most_nodes);
+    }
+    graph_.erase_unused();
+  }
+
+ private:
+  bool is_copy(const Node& cast) const { return wide_.contains(cast.outputs[0]); }
+
+  // Widens the values between a product, at most so many nodes before, and the reader; false if no product is there.
+  bool widen_input(Node* reader, size_t index, int nodes) {
+    Value* const value = reader->inputs[index];
+    if (const auto found = wide_.find(value); found != wide_.end()) {
+      graph_.set_input(reader, index, found->second);
+      return true;
+    }
+    if (!is_half(value)) return false;
+    Node* const producer = value->producer;
+    bool found = is_operator(producer, "MatMul");
+    if (nodes > 0 && scales_or_masks(producer))
+      for (size_t i = 0; i < producer->inputs.size(); ++i) found |= widen_input(producer, i, nodes - 1);
+    if (!found) return false;
+    widen(value, reader);
+    if (is_operator(producer, "Where")) match_sides(producer);
+    return true;
+  }
+
+  // Makes the value float32 for one of its readers; the others read a copy of the type that it had.
+  void widen(Value* value, const Node* reader) {
+    const DType half = value->dtype;
+    value->dtype = DType::float32;
+    const std::vector<Use> uses = value->uses;
+    const auto is_reader = [&](const Use& use) { return use.node == reader; };
+    if (std::ranges::all_of(uses, is_reader) && !graph_.is_output(value)) return;
+    Value* const copy = cast(value, half, std::next(value->producer->place)->get(), *value->producer);
+    graph_.replace_uses(value, copy);
+    graph_.set_input(copy->producer, 0, value);
+    for (const Use& use : uses)
+      if (is_reader(use)) graph_.set_input(use.node, use.index, value);
+    wide_[copy] = value;
+  }
+
+  // A Where hands on elements of one type.
+  void match_sides(Node* where) {
+    for (const size_t side : {size_t{1}, size_t{2}})
+      if (is_half(where->inputs[side]))
+        graph_.set_input(where, side, cast(where->inputs[side], DType::float32, where, *where));
+  }
+
+  // A Cast that runs if the other node does.
+  Value* cast(Value* value, DType dtype, const Node* before, const Node& other) {
+    constexpr int version = 13;
+    Value* const result = insert_node(graph_, before, "Cast", version, {value}, {{"to", static_cast<int64_t>(dtype)}},
+                                      fmt::format("{}/{}", value->name, info(dtype).name), dtype, *value->shape);
+    result->producer->origin.name = result->name;
+    result->producer->origin.place = other.origin.place;
+    result->producer->branch = other.branch;
+    result->producer->condition = other.condition;
+    return result;
+  }
+
+  Graph& graph_;
+  std::map<const Value*, Value*> wide_;  // by the copy in a half type
+};
 
 }  // namespace
 
-void widen_scores(Graph& graph) {
-  for (const auto& node : graph.nodes()) {
-    if (!is_operator(node.get(), "Softmax")) continue;
-    const Node* reader = node.get();
-    // An attention whose softmax is asked for in float32 casts its scores.
-    const Node* cast = reader->inputs[0]->producer;
-    if (is_operator(cast, "Cast")) reader = cast;
-    constexpr int nodes = 8;  // each may have two such inputs
-    widen_from_product(graph, reader->inputs[0], reader, nodes);
-  }
-}
+void widen_scores(Graph& graph) { ScoreWidening(graph).run(); }
 
 }  // namespace onnxc

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ops/op.h"
 #include "passes/graph_text.h"
 
 namespace onnxc {
@@ -70,6 +71,61 @@ input %positions: float16[4, 5]
 %y: float16[3, 5] = Softmax(%c) {axis=-1}
 output %y
 )");
+}
+
+// The second softmax reads what the first one does.
+TEST(WidenScores, WidensOneValueForTwoSoftmaxes) {
+  expect_text(after(R"((float16[3, 4] q, float16[4, 5] k) => (y, z) {
+    a = MatMul(q, k)
+    y = Softmax(a)
+    z = Softmax <axis = 0> (a)
+  })",
+                    widen_scores),
+              R"(input %q: float16[3, 4]
+input %k: float16[4, 5]
+%a: float32[3, 5] = MatMul(%q, %k)
+%y: float16[3, 5] = Softmax(%a) {axis=-1}
+%z: float16[3, 5] = Softmax(%a) {axis=0}
+output %y
+output %z
+)");
+}
+
+TEST(WidenScores, WidensTheOtherSideOfAWhere) {
+  expect_text(after(R"((float16[3, 4] q, float16[4, 5] k, bool[3, 5] seen, float16 hidden) => (y) {
+    a = MatMul(q, k)
+    b = Where(seen, a, hidden)
+    y = Softmax(b)
+  })",
+                    widen_scores),
+              R"(input %q: float16[3, 4]
+input %k: float16[4, 5]
+input %seen: bool[3, 5]
+input %hidden: float16[]
+%a: float32[3, 5] = MatMul(%q, %k)
+%hidden/float32: float32[] = Cast(%hidden) {to=1}
+%b: float32[3, 5] = Where(%seen, %a, %hidden/float32)
+%y: float16[3, 5] = Softmax(%b) {axis=-1}
+output %y
+)");
+}
+
+// The Cast for the branch that is taken without the softmax runs if the product does.
+TEST(WidenScores, CastsOutsideTheBranchThatReadsTheScores) {
+  const std::unique_ptr<Graph> graph = read_shaped_graph(R"((float16[3, 4] q, float16[4, 5] k, bool c) => (y) {
+    a = MatMul(q, k)
+    y = If(c) <then_branch = first () => (float16[3, 5] s) { s = Softmax(a) },
+               else_branch = second () => (float16[3, 5] r) { r = Relu(a) }>
+  })");
+  widen_scores(*graph);
+  verify(*graph);
+  int casts = 0;
+  for (const auto& node : graph->nodes()) {
+    if (!is_operator(node.get(), "Cast")) continue;
+    ++casts;
+    EXPECT_EQ(node->branch, nullptr);
+  }
+  EXPECT_EQ(casts, 1);
 }
 
 // Each sum reads the one before it twice: there are 2^60 ways back to the input.

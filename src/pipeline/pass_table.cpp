@@ -23,6 +23,7 @@
 #include "passes/program/split_scatters.h"
 #include "passes/program/take_nests.h"
 #include "passes/recognition/recognize_operators.h"
+#include "passes/recognition/scale_products.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -59,6 +60,7 @@ constexpr std::array graph_rows = {
     GraphPass{"simplify", When::always, within_any_limits<simplify>},
     GraphPass{"widen_scores", When::always, within_any_limits<widen_scores>},
     GraphPass{"recognize_operators", When::optimizing, within_any_limits<recognize_operators>},
+    GraphPass{"scale_products", When::keeping_types, within_any_limits<scale_products>},
     // After constants are folded, since it multiplies weights.
     GraphPass{"fold_batch_normalization", When::optimizing, within_any_limits<fold_batch_normalization>},
     GraphPass{"trim_kernels", When::optimizing, within_any_limits<trim_kernels>},
@@ -113,6 +115,8 @@ bool applies(When when, const PassConditions& conditions) {
       return conditions.optimizes && std::ranges::all_of(conditions.targets, is_wide);
     case When::narrowing:
       return conditions.narrows;
+    case When::keeping_types:
+      return conditions.optimizes && !conditions.narrows;
   }
   internal_error("every condition of a pass has its meaning");
 }

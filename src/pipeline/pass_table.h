@@ -16,8 +16,15 @@ namespace onnxc {
 
 // `multiplying_integers`, `spreading_over_threads`: when optimizing for targets whose kernels multiply integers, or
 // which have a thread for each of many results. `narrowing`: when values between nodes are stored in 16 bits
-// (--precision).
-enum class When : uint8_t { always, optimizing, multiplying_integers, spreading_over_threads, narrowing };
+// (--precision); `keeping_types`: when optimizing and they are not.
+enum class When : uint8_t {
+  always,
+  optimizing,
+  multiplying_integers,
+  spreading_over_threads,
+  narrowing,
+  keeping_types
+};
 
 struct GraphPass {
   std::string_view name;

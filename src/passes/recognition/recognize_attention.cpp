@@ -35,39 +35,6 @@ std::optional<double> uniform_number(const Value& value, int nodes = 8) {
   return number ? std::optional(float_tensor(value.dtype, {}, {*number}).as_double()[0]) : std::nullopt;
 }
 
-// The node that multiplies or divides by a constant of one element to make the operand, if it has no other reader.
-const Node* scaling_of(const Graph& graph, const Value& operand) {
-  const Node* node = operand.producer;
-  if (!is_operator(node, "Mul") && !is_operator(node, "Div")) return nullptr;
-  const Value& factor = *node->inputs[1];
-  const bool is_scaling = factor.constant && factor.constant->size() == 1 && factor.dtype == operand.dtype &&
-                          same_shape(*node->inputs[0], operand) && only_user(graph, operand) != nullptr;
-  return is_scaling ? node : nullptr;
-}
-
-// Scales the product in the place of its operands.
-void scale_the_product(Graph& graph, Node* product) {
-  Value* const result = product->outputs[0];
-  if (result->dtype != DType::float32 && result->dtype != DType::float64) return;
-  if (std::ranges::any_of(product->inputs, [](const Value* operand) { return operand->constant.has_value(); })) return;
-  const std::array scalings = {scaling_of(graph, *product->inputs[0]), scaling_of(graph, *product->inputs[1])};
-  if (scalings[0] == nullptr && scalings[1] == nullptr) return;
-  std::vector<Value*> operands = product->inputs;
-  for (size_t side = 0; side < scalings.size(); ++side)
-    if (scalings[side] != nullptr) operands[side] = scalings[side]->inputs[0];
-  Value* scaled = insert_node(graph, product, "MatMul", product->origin.version, operands, {},
-                              result->name + "/unscaled", result->dtype, *result->shape);
-  for (const Node* scaling : scalings) {
-    if (scaling == nullptr) continue;
-    const Value& factor = *scaling->inputs[1];
-    Value* const constant = graph.add_constant(factor.name + "/" + result->name,
-                                               float_tensor(result->dtype, {}, factor.constant->as_double()));
-    scaled = insert_node(graph, product, scaling->op->name, scaling->origin.version, {scaled, constant}, {},
-                         result->name + "/scaled", result->dtype, *result->shape);
-  }
-  graph.replace_uses(result, scaled);
-}
-
 bool folds_last_axis(const Node& reduction) {
   const NodeReader reader(reduction);
   const std::optional<std::vector<Expr>> axes = reader.integers_from(1, "axes");
@@ -124,7 +91,6 @@ void drop_zero_mask(Graph& graph, const Node* product) {
 void recognize_attention(Graph& graph, Node* product) {
   guard_the_product(graph, product);
   drop_zero_mask(graph, product);
-  scale_the_product(graph, product);
 }
 
 }  // namespace onnxc

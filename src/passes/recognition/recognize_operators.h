@@ -24,7 +24,7 @@ namespace onnxc {
 // constant, or made of a Range that counts to a size. The factors must be whole. Beyond 2^22 elements along an axis
 // float32 does not tell positions apart, and the Resize differs.
 //
-// Scales, masks and guards of an attention: recognize_attention.h.
+// Masks and guards of an attention: recognize_attention.h.
 //
 // Before: ReduceMean over all spatial axes, which are kept as 1. After: GlobalAveragePool.
 void recognize_operators(Graph& graph);

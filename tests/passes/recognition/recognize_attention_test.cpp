@@ -8,24 +8,6 @@
 namespace onnxc {
 namespace {
 
-TEST(RecognizeAttention, ScalesScoresInThePlaceOfQueriesAndKeys) {
-  expect_text(after(R"((float[2, 3, 4] q, float[2, 4, 5] k) => (y) <float scale = {0.5}, float[1, 1, 1] root = {4}> {
-    a = Mul(q, scale)
-    b = Div(k, root)
-    y = MatMul(a, b)
-  })",
-                    recognize_operators),
-              R"(input %q: float32[2, 3, 4]
-input %k: float32[2, 4, 5]
-constant %scale/y: float32[] = {0.5}
-constant %root/y: float32[] = {4}
-%y/unscaled: float32[2, 3, 5] = MatMul(%q, %k)
-%y/scaled: float32[2, 3, 5] = Mul(%y/unscaled, %scale/y)
-%y: float32[2, 3, 5] = Div(%y/scaled, %root/y)
-output %y
-)");
-}
-
 // A row of the mask may hide every key.
 TEST(RecognizeAttention, GuardsTheProductInThePlaceOfTheSoftmax) {
   expect_text(after(R"((float[2, 3, 5] scores, float[2, 5, 4] v, bool[3, 1] hidden) => (y) <float zero = {0}> {
@@ -68,22 +50,7 @@ output %y
 }
 
 TEST(RecognizeAttention, LeavesWhatItWouldChange) {
-  for (const char* before : {// Products of float16 that are not scaled may be beyond its range.
-                             R"((float16[3, 4] q, float16[4, 5] k, float16 half) => (y) <float16[1] c = {2}> {
-    a = Mul(q, c)
-    y = MatMul(a, k)
-  })",
-                             // Each query has a factor of its own.
-                             R"((float[3, 4] q, float[4, 5] k) => (y) <float[3, 1] c = {1, 2, 3}> {
-    a = Mul(q, c)
-    y = MatMul(a, k)
-  })",
-                             // Somebody else reads the scaled queries.
-                             R"((float[3, 4] q, float[4, 5] k) => (y, a) <float c = {2}> {
-    a = Mul(q, c)
-    y = MatMul(a, k)
-  })",
-                             // Single keys are hidden, not rows.
+  for (const char* before : {// Single keys are hidden, not rows.
                              R"((float[3, 5] s, float[5, 4] v, bool[3, 5] hidden) => (y) <float zero = {0}> {
     a = Softmax(s)
     b = Where(hidden, zero, a)

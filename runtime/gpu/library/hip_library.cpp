@@ -206,8 +206,10 @@ bool open_hip_library(GpuLibrary& gpu, ErrorText& error) {
   gpu.if_no_device = "HIP finds no AMD GPU, or this user may not open /dev/kfd";
   gpu.advise_on_code = [](const GpuDescription& device, ErrorText& error) {
     const auto length = static_cast<int>(strcspn(device.architecture, ":"));
-    error.append("compile it with --gpu-arch %.*s", length, device.architecture);
-    if (const char* family = family_of(device.architecture)) error.append(" or %s", family);
+    if (const char* family = family_of(device.architecture))
+      error.append("compile it with --gpu-arch %s, or %.*s if onnxc has it", family, length, device.architecture);
+    else
+      error.append("compile it with --gpu-arch %.*s", length, device.architecture);
   };
   gpu.error_text = [](int32_t code) { return hip.get_error_string(static_cast<hipError_t>(code)); };
   gpu.advice = [](int32_t) { return ""; };

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Configures (once) and builds a preset of CMakePresets.json: release, debug, asan or tsan.
 #
-#   scripts/build.sh release               everything, tests as well
+#   scripts/build.sh release               everything but onnxc_tests, which scripts/test.sh builds with asan
 #   scripts/build.sh release onnxc ...     some targets only
 set -euo pipefail
 cd "$(dirname "$0")/.."

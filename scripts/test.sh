@@ -2,7 +2,7 @@
 # Every test: format and types, the C++ tests through ctest, the Python ones through pytest, and both sanitizers. The
 # C++ tests of the compiler are built once, with the address sanitizer. With --all also without it, and the Python tests
 # marked slow. Runs all parts even when one fails, and fails when one did.
-# build/test-results/times.md says how long each folder's tests took.
+# build/test-results/times.md says how long each folder's tests took, without those of the sanitizers.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh

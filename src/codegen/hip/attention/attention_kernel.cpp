@@ -157,7 +157,8 @@ std::optional<KernelCall> attention_call(const Program& program, const TypedCall
   const GemmSizes usual = first.sizes(program);
   const kernels::FlashAttentionSizes sizes{usual.sizes.batch, first.plan.shape.groups, usual.sizes.input.w, keys};
   const GpuEstimate estimate = estimate_attention(plan, sizes, gpu);
-  if (estimate.microseconds > separate_microseconds(of_scores.spec, of_product.spec, sizes, plan.element_bytes(), gpu))
+  if (estimate.microseconds > separate_microseconds(of_scores.spec, of_product.spec, sizes,
+                                                    element_size(program.buffer(scores.output).dtype), gpu))
     return std::nullopt;
 
   KernelCall call = joined(scores, product);

@@ -25,7 +25,7 @@ class Row:
     name: str
     graph: str  # of ONNX's textual form, with inputs and outputs
     inputs: dict[str, Array]
-    should_us: float  # what a good kernel would take, from a review of the times that were modelled then
+    should_us: float  # what a good kernel would take: a review of modelled times, 20% added if memory's latency decides
     constants: dict[str, Array] | None = None
 
     def model(self) -> onnx.ModelProto:

@@ -2,7 +2,7 @@
 
 The part is every stride-th element in the order of memory. The stride is a prime that divides none of the tensor's
 sizes, so that the part has elements at every place of a tile: first and last row, column and channel. It holds one of
-any `stride` neighbours. What lies between must be written: it is finite if all of the part is.
+any `stride` neighbours. The rest must be written: it is finite if all of the part is.
 """
 
 import itertools

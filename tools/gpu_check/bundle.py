@@ -4,29 +4,28 @@
     python -m tools.gpu_check bundle --for amd -o build/gpu-bundle-amd
     python -m tools.gpu_check bundle --models convolutions,r3d_18 --networks unet3d_64
 
-A bundle is a folder: manifest.json; tests.tar.xz with each test model compiled in each product kind, its inputs and the
-right values; NAME.tar.xz for each network to time; the Python packages that run there. Exports and compiled models stay
-beside it, in FOLDER.work, until their sources, their options or the compiler change.
+A bundle is a folder with manifest.json, the archives of packing.py, and the Python packages that run there. Exports and
+compiled models stay beside it, in FOLDER.work, until their sources, their options or the compiler change.
 """
 
 import argparse
 import hashlib
-import lzma
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from models.export import stamp as export_stamp
 from models.zoo import ROWS, ModelRow
 from tools.commands import BINARIES, REPOSITORY
 from tools.gpu_check import exports, manifest
 from tools.gpu_check.exports import Export
 from tools.gpu_check.kinds import KINDS, SIXTEEN_BITS, tolerance
-from tools.gpu_check.manifest import CheckedModel, Manifest, Scan, TimedNetwork
+from tools.gpu_check.manifest import TESTED, TIMED, CheckedModel, Manifest, Scan, TimedNetwork
 from tools.gpu_check.networks.table import DRY, NETWORKS, Network
+from tools.gpu_check.packing import CODE, Part, halves, pack
 from tools.gpu_check.target import DEFAULT, TARGETS, Target
 
 MEGABYTE = 10**6
@@ -34,8 +33,6 @@ MEGABYTE = 10**6
 LIMIT = 55 * MEGABYTE
 # Their results jump when a value is rounded, so that they have no tolerance in 16 bits.
 JUMPING = {"masks"}
-# Repeats of whole models within 32 MiB are found; the matches are long.
-FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 25, "nice_len": 273}]
 PACKAGES = ("python/onnxc", "tools/gpu_check")
 FILES = ("tools/__init__.py", "tools/commands.py", "models/__init__.py", "models/networks/__init__.py")
 MODULES = ("resnet3d", "unet3d", "x3d")
@@ -47,11 +44,12 @@ class BundleError(Exception):
 
 @dataclass
 class Bundler:
-    """target: its name in target.py. folder: of the bundle."""
+    """target: its name in target.py. folder: of the bundle. code: of all models, by its name in the archive."""
 
     target_name: str
     folder: Path
     failures: list[str] = field(default_factory=list)
+    code: dict[str, Part] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.work = self.folder.with_name(self.folder.name + ".work")
@@ -87,32 +85,49 @@ class Bundler:
         found = {kind: self.compile(made.model, kind) for kind in kinds if kind in self.target.products}
         return {kind: file for kind, file in found.items() if file is not None}
 
+    def weights(self, name: str, shared_objects: Mapping[str, Path]) -> dict[str, Part]:
+        """The weights of a model in its product kinds; its code is noted."""
+        weights: dict[str, Part] = {}
+        for kind, file in shared_objects.items():
+            code, rest = halves(f"{name}/{kind}", file)
+            self.code |= code
+            weights |= rest
+        return weights
+
+    def pack_code(self) -> None:
+        """The models of one product kind beside each other: they share most."""
+        kinds = list(KINDS)
+        names = sorted(self.code, key=lambda name: (kinds.index(Path(name).stem), name))
+        pack({name: self.code[name] for name in names}, self.folder / CODE)
+
     def models(self, rows: Sequence[ModelRow]) -> list[CheckedModel]:
-        files: dict[str, Path] = {}
+        parts: dict[str, Part] = {}
         models = []
         for row in rows:
-            folder = self.work / "tests" / row.name
-            made = exports.checked_model(row, folder, f"{self.stamp} {row!r}")
+            folder = self.work / TESTED / row.name
+            made = exports.checked_model(row, folder, f"{self.stamp} {export_stamp(row)}")
             shared_objects = self.compiled(made, kinds_of(row))
             own = {kind: tolerance(kind, row.tolerance, made.is_normalized) for kind in shared_objects}
             models.append(CheckedModel(row.name, made.cases, own))
-            files |= {f"{row.name}/{kind}.so": file for kind, file in shared_objects.items()}
             values = [value.file for case in made.cases for value in (*case.inputs, *case.outputs)]
-            files |= {f"{row.name}/{file}": folder / file for file in values}
+            name = f"{TESTED}/{row.name}"
+            parts |= self.weights(name, shared_objects)
+            parts |= {f"{name}/{file}": Part(folder / file) for file in values}
             progress(row.name, shared_objects)
-        pack(files, self.folder / manifest.TESTS)
+        pack(parts, self.folder / manifest.TESTS)
         return models
 
     def networks(self, rows: Sequence[Network], kinds: Sequence[str]) -> list[TimedNetwork]:
         found = []
         for row in rows:
-            folder = self.work / "networks" / row.name
+            folder = self.work / TIMED / row.name
             made = exports.network(row, folder, f"{self.stamp} {row.name} {row.shape}")
             shared_objects = self.compiled(made, [kind for kind in row.kinds if kind in kinds])
             own = {kind: tolerance(kind, 0, made.is_normalized) for kind in shared_objects}
             found.append(TimedNetwork(row.name, made.inputs[0], made.outputs[0], own))
-            files = {f"{row.name}/{kind}.so": file for kind, file in shared_objects.items()}
-            pack({**files, f"{row.name}/weights.npz": folder / "weights.npz"}, self.folder / f"{row.name}.tar.xz")
+            name = f"{TIMED}/{row.name}"
+            parts = {**self.weights(name, shared_objects), f"{name}/weights.npz": Part(folder / "weights.npz")}
+            pack(parts, self.folder / f"{row.name}.tar.xz")
             progress(row.name, shared_objects)
         return found
 
@@ -129,16 +144,6 @@ def kinds_of(row: ModelRow) -> list[str]:
 def progress(name: str, shared_objects: Mapping[str, Path]) -> None:
     size = sum(file.stat().st_size for file in shared_objects.values())
     print(f"{name:28} {' '.join(shared_objects):40} {size / MEGABYTE:8.1f} MB", file=sys.stderr, flush=True)
-
-
-def pack(files: Mapping[str, Path], archive: Path) -> None:
-    """The same files give the same bytes."""
-    with lzma.open(archive, "wb", filters=FILTERS) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
-        for name in sorted(files):
-            entry = tarfile.TarInfo(name)
-            entry.size = files[name].stat().st_size
-            with files[name].open("rb") as content:
-                tar.addfile(entry, content)
 
 
 def copy_packages(folder: Path) -> None:
@@ -210,6 +215,7 @@ def main(words: Sequence[str]) -> int:
         bundler.folder.mkdir(parents=True)
         models = bundler.models([ROWS[name] for name in options.models])
         networks = bundler.networks([NETWORKS[name] for name in options.networks], options.kinds)
+        bundler.pack_code()
         scan = scan_of(networks, [int(size) for size in options.scan.split("x")])
         manifest.write(Manifest(options.target, bundler.compiler_hash, models, networks, scan), bundler.folder)
         copy_packages(bundler.folder)

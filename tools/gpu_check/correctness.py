@@ -6,8 +6,9 @@ from pathlib import Path
 import torch
 
 from onnxc import OnnxcError
+from tools.gpu_check.comparison import expected, mismatch
 from tools.gpu_check.devices import Cpu, Device
-from tools.gpu_check.engine import Engine, Tensors, expected, loaded, mismatch, type_of, unwritten
+from tools.gpu_check.engine import Engine, Tensors, loaded, type_of, unwritten
 from tools.gpu_check.manifest import Case, CheckedModel
 from tools.gpu_check.results import FAILED, MEASURED, RIGHT, WRONG, Result
 from tools.gpu_check.target import Target
@@ -74,7 +75,7 @@ def stream(checked: Checked, case: Case) -> dict[str, torch.Tensor]:
     engine = checked.engine()
     with checked.device.stream():
         inputs = {name: remade(each) for name, each in loaded(case.inputs, checked.folder, checked.device).items()}
-        outputs = unwritten(case.outputs, expected(case.outputs, checked.folder), checked.device)
+        outputs = unwritten(case.outputs, checked.device)
         engine.run(inputs, outputs, wait=False)
         read = {name: each.clone() for name, each in outputs.items()}
     return read
@@ -84,14 +85,14 @@ def capture(checked: Checked, case: Case) -> dict[str, torch.Tensor]:
     """A part of a graph of PyTorch's, replayed on other values than it was captured with."""
     engine = checked.engine()
     inputs = loaded(case.inputs, checked.folder, checked.device)
-    outputs = unwritten(case.outputs, expected(case.outputs, checked.folder), checked.device)
+    outputs = unwritten(case.outputs, checked.device)
     engine.run(inputs, outputs)
     given = {name: each.clone() for name, each in inputs.items()}
     replay = checked.device.capture(lambda: engine.run(given, outputs, wait=False))
     for name, each in inputs.items():
         given[name].zero_()
         given[name].copy_(each)
-    for name, each in unwritten(case.outputs, outputs, checked.device).items():
+    for name, each in unwritten(case.outputs, checked.device).items():
         outputs[name].copy_(each)
     replay()
     checked.device.synchronize()
@@ -102,7 +103,7 @@ def from_host(checked: Checked, case: Case) -> dict[str, torch.Tensor]:
     """Values of the host, in and out."""
     engine = checked.engine()
     inputs = loaded(case.inputs, checked.folder, HOST)
-    outputs = unwritten(case.outputs, expected(case.outputs, checked.folder), HOST)
+    outputs = unwritten(case.outputs, HOST)
     return engine.run(inputs, outputs)
 
 
@@ -113,13 +114,13 @@ def unaligned(checked: Checked, case: Case) -> dict[str, torch.Tensor]:
     for name, each in loaded(case.inputs, checked.folder, checked.device).items():
         longer = torch.zeros(each.numel() + 1, dtype=each.dtype, device=each.device)
         inputs[name] = longer[1:].view(each.shape).copy_(each)
-    outputs = unwritten(case.outputs, expected(case.outputs, checked.folder), checked.device)
+    outputs = unwritten(case.outputs, checked.device)
     return engine.run(inputs, outputs)
 
 
 def into_given(checked: Checked, case: Case, engine: Engine) -> dict[str, torch.Tensor]:
     inputs = loaded(case.inputs, checked.folder, checked.device)
-    outputs = unwritten(case.outputs, expected(case.outputs, checked.folder), checked.device)
+    outputs = unwritten(case.outputs, checked.device)
     return engine.run(inputs, outputs)
 
 

@@ -59,46 +59,17 @@ def input_tensor(value: Value, folder: Path) -> torch.Tensor:
     return tensor.view(torch.bfloat16) if value.dtype == "bfloat16" else tensor
 
 
-def expected(values: Sequence[Value], folder: Path) -> dict[str, torch.Tensor]:
-    """The right values, on the host: float32 if the model has fewer bits."""
-    return {each.name: torch.from_numpy(np.load(folder / each.file)) for each in values}
-
-
 def type_of(value: Value) -> torch.dtype:
     found = getattr(torch, value.dtype)
     assert isinstance(found, torch.dtype)
     return found
 
 
-def unwritten(values: Sequence[Value], right: Tensors, device: Device) -> dict[str, torch.Tensor]:
+def unwritten(values: Sequence[Value], device: Device) -> dict[str, torch.Tensor]:
     """Outputs whose elements are NaN, or -1, until a run writes them."""
     made = {}
     for each in values:
         dtype = type_of(each)
         filler = float("nan") if dtype.is_floating_point else (0 if dtype == torch.bool else -1)
-        made[each.name] = torch.full(tuple(right[each.name].shape), filler, dtype=dtype, device=device.name)
+        made[each.name] = torch.full(tuple(each.shape), filler, dtype=dtype, device=device.name)
     return made
-
-
-def mismatch(actual: torch.Tensor, right: torch.Tensor, dtype: torch.dtype, tolerance: float) -> tuple[str, float]:
-    """Why a result is wrong ("" if it is right), and its largest difference over the largest magnitude."""
-    actual = actual.detach().cpu()
-    if actual.dtype != dtype:
-        return f"type {actual.dtype}, expected {dtype}", 0.0
-    if actual.shape != right.shape:
-        return f"shape {list(actual.shape)}, expected {list(right.shape)}", 0.0
-    if not dtype.is_floating_point:
-        wrong = int((actual != right).sum())
-        return (f"{wrong} of {actual.numel()} elements differ" if wrong else ""), 0.0
-    wide, reference = actual.double(), right.double()
-    finite = reference.isfinite()
-    same_special = torch.where(finite, wide.isfinite(), (wide == reference) | (wide.isnan() & reference.isnan()))
-    if not bool(same_special.all()):
-        count = int((~same_special).sum())
-        return f"{count} of {actual.numel()} elements are NaN or infinite on one side only", 0.0
-    if not bool(finite.any()):
-        return "", 0.0
-    difference = float((wide - reference)[finite].abs().max())
-    magnitude = float(reference[finite].abs().max())
-    error = difference / magnitude if magnitude else difference
-    return (f"off by {error:.3g} of the largest magnitude, allowed {tolerance:.3g}" if error > tolerance else ""), error

@@ -14,10 +14,12 @@ from models import weights
 from models.export import SEED, export_onnx, graph_names, make_input
 from models.zoo import ModelRow
 from tools.commands import REPOSITORY
+from tools.gpu_check.comparison import part_of, stride_of
 from tools.gpu_check.manifest import Case, Value, case_of
 from tools.gpu_check.networks.table import Network
 from tools.gpu_check.weights import equalize, packed, repeat
 
+LARGE_INPUT = 1 << 16
 NORMALIZED = (nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d, nn.GroupNorm)
 
 
@@ -36,7 +38,7 @@ def sources_hash() -> str:
     """The hash of all that an export follows from."""
     folders = ("models", "models/networks", "tools/gpu_check/networks")
     files = [file for folder in folders for file in (REPOSITORY / folder).glob("*.py")]
-    files += [Path(__file__), Path(__file__).with_name("weights.py")]
+    files += [Path(__file__).with_name(name) for name in ("exports.py", "weights.py", "comparison.py")]
     digest = hashlib.sha256(f"{torch.__version__} {onnx.__version__}".encode())
     for file in sorted(files):
         digest.update(file.read_bytes())
@@ -69,7 +71,8 @@ def checked_model(row: ModelRow, folder: Path, stamp: str) -> Export:
     folder.mkdir(parents=True, exist_ok=True)
     generator = torch.Generator().manual_seed(SEED)
     samples = [
-        tuple(make_input(spec, row.dtype, generator) for spec in specs) for specs in (row.inputs, *row.more_inputs)
+        tuple(coarse(make_input(spec, row.dtype, generator)) for spec in specs)
+        for specs in (row.inputs, *row.more_inputs)
     ]
     torch.manual_seed(SEED)
     model = repeat(weights.initialize(row.build(), SEED))
@@ -80,36 +83,57 @@ def checked_model(row: ModelRow, folder: Path, stamp: str) -> Export:
     export_onnx(row, model, samples[0], folder / "model.onnx")
     names = graph_names(folder / "model.onnx")
     model = model.float()
-    cases = [case(model, sample, names, str(row.dtype), folder, index) for index, sample in enumerate(samples)]
+    cases = [case(model, sample, names, row.dtype, folder, index) for index, sample in enumerate(samples)]
     made = Export(folder / "model.onnx", *names, is_normalized(model), cases)
     keep(made, folder, stamp)
     return made
+
+
+def coarse(sample: torch.Tensor) -> torch.Tensor:
+    """A large input in steps of a quarter, which packs six times as well. The networks that have one are deep, so that
+    all layers but the first see values of all bits."""
+    return (sample * 4).round() / 4 if sample.is_floating_point() and sample.numel() > LARGE_INPUT else sample
 
 
 def case(
     model: nn.Module,
     sample: tuple[torch.Tensor, ...],
     names: tuple[list[str], list[str]],
-    dtype: str,
+    dtype: torch.dtype,
     folder: Path,
     index: int,
 ) -> Case:
-    """Writes the values of one run. Results of float32 stand for those of the row's own type, which rounds them."""
+    """Writes the values of one run."""
     with torch.no_grad():
         result = model(*(each.float() if each.is_floating_point() else each for each in sample))
     outputs = result if isinstance(result, (tuple, list)) else (result,)
-    values: list[list[Value]] = []
-    for role, tensors, its in (("input", sample, names[0]), ("output", outputs, names[1])):
-        found = []
-        for place, (name, tensor) in enumerate(zip(its, tensors, strict=True)):
-            own = dtype if role == "output" and tensor.dtype == torch.float32 else str(tensor.dtype)
-            file = f"{role}_{index}_{place}.npy"
-            is_bfloat16 = tensor.dtype == torch.bfloat16
-            array = (tensor.view(torch.uint16) if is_bfloat16 else tensor).detach().contiguous().numpy()
-            np.save(folder / file, array)
-            found.append(Value(name, file, own.removeprefix("torch.")))
-        values.append(found)
-    return Case(*values)
+    inputs = [
+        Value(name, saved(tensor, folder / f"input_{index}_{place}.npy"), type_name(tensor.dtype), list(tensor.shape))
+        for place, (name, tensor) in enumerate(zip(names[0], sample, strict=True))
+    ]
+    right = [
+        output(name, tensor, dtype, folder / f"output_{index}_{place}.npy")
+        for place, (name, tensor) in enumerate(zip(names[1], outputs, strict=True))
+    ]
+    return Case(inputs, right)
+
+
+def output(name: str, tensor: torch.Tensor, dtype: torch.dtype, file: Path) -> Value:
+    """The value to compare with. Results of float32 stand for those of the row's own type, which rounds them."""
+    stride = stride_of(tensor.shape)
+    own = dtype if tensor.dtype == torch.float32 else tensor.dtype
+    return Value(name, saved(part_of(tensor, stride), file), type_name(own), list(tensor.shape), stride)
+
+
+def saved(tensor: torch.Tensor, file: Path) -> str:
+    """The name of the file that has it."""
+    of_numpy = tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor
+    np.save(file, of_numpy.detach().contiguous().numpy())
+    return file.name
+
+
+def type_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def network(row: Network, folder: Path, stamp: str) -> Export:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tools.gpu_check.kinds import KINDS
-from tools.gpu_check.manifest import TESTS, Manifest
+from tools.gpu_check.manifest import TESTED, TESTS, TIMED, Manifest
 from tools.gpu_check.networks.table import DRY, GOALS, LAYERS, MORE, NETWORKS
 from tools.gpu_check.target import TARGETS
 
@@ -36,6 +36,11 @@ class Job:
     @property
     def archive(self) -> str:
         return TESTS if self.what in ("check", "shape", *TOOLS) else f"{self.name}.tar.xz"
+
+    @property
+    def folder(self) -> str:
+        """The place of its files, unpacked."""
+        return f"{TESTED if self.archive == TESTS else TIMED}/{self.name}"
 
     def __str__(self) -> str:
         return f"{self.what} {self.name} {self.kind}"

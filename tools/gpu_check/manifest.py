@@ -8,16 +8,23 @@ from typing import Any
 
 FILE = "manifest.json"
 TESTS = "tests.tar.xz"
+# The folders of the models in the archives: some networks to time have the names of test models.
+TESTED, TIMED = "tests", "networks"
 
 
 @dataclass(frozen=True)
 class Value:
-    """An input or an expected output: an array in a .npy file of the folder of its model. dtype: PyTorch's name of the
-    type that the model has; bfloat16 lies in the file as 16-bit integers, or, expected, as float32."""
+    """An input or an expected output: an array in a .npy file of the folder of its model.
+
+    dtype: PyTorch's name of the type that the model has. bfloat16 lies in the file as 16-bit integers, or, expected, as
+    float32.
+    stride: the file has every stride-th element of the output (comparison.py)."""
 
     name: str
     file: str
     dtype: str
+    shape: Sequence[int]
+    stride: int = 1
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from tools.gpu_check.comparison import mismatch, whole
 from tools.gpu_check.devices import Device, Function
-from tools.gpu_check.engine import Engine, mismatch
+from tools.gpu_check.engine import Engine
 from tools.gpu_check.kinds import KINDS
 from tools.gpu_check.manifest import TimedNetwork
 from tools.gpu_check.networks.table import NETWORKS
@@ -112,7 +113,9 @@ def ours(timed: Timed) -> Iterator[Result]:
     inputs = {timed.network.input: timed.x}
     outputs = {timed.network.output: torch.full(tuple(right.shape), float("nan"), device=timed.device.name)}
     engine.run(inputs, outputs)
-    text, error = mismatch(outputs[timed.network.output], right, right.dtype, timed.network.tolerances[timed.kind])
+    text, error = mismatch(
+        outputs[timed.network.output], whole(right), right.dtype, timed.network.tolerances[timed.kind]
+    )
     yield timed.result("result", WRONG if text else RIGHT, text, error=error)
     run: Callable[[], object] = lambda: engine.run(inputs, outputs, wait=False)  # noqa: E731
     yield timed.timed("onnxc", run)

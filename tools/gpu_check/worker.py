@@ -24,7 +24,7 @@ READY, DONE = {"ready": True}, {"done": True}
 
 
 def results_of(job: Job, content: Manifest, unpacked: Path, target: Target, device: Device) -> Iterator[Result]:
-    folder = unpacked / job.name
+    folder = unpacked / job.folder
     if job.what == "check":
         yield from correctness.check(Checked(content.model(job.name), job.kind, folder, target, device))
     elif job.what == "shape":

@@ -16,6 +16,7 @@ from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 
+from tools.gpu_check import packing
 from tools.gpu_check.jobs import COMPILE_LIMIT_S, Job
 from tools.gpu_check.results import FAILED, MEASURED, Result, Results
 
@@ -25,7 +26,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 
 class Archives:
-    """The archives of a bundle, unpacked in the order in which they are asked for, ahead of their use."""
+    """The archives of a bundle, unpacked in the order in which they are asked for, ahead of their use. The code comes
+    first: the others append to it."""
 
     def __init__(self, bundle: Path, folder: Path) -> None:
         self.bundle, self.folder = bundle, folder
@@ -33,13 +35,15 @@ class Archives:
         self._futures: dict[str, Future[None]] = {}
 
     def prepare(self, names: Sequence[str]) -> None:
-        for name in names:
+        for name in (packing.CODE, *names):
             if name not in self._futures:
                 self._futures[name] = self._pool.submit(self._unpack, name)
 
     def _unpack(self, name: str) -> None:
+        if name != packing.CODE:
+            self.wait(packing.CODE)
         # A process of its own, since Python's threads take turns.
-        command = [sys.executable, "-c", UNPACK, str(self.bundle / name), str(self.folder)]
+        command = [sys.executable, "-P", packing.__file__, str(self.bundle / name), str(self.folder)]
         subprocess.run(command, check=True, capture_output=True)
 
     def wait(self, name: str) -> None:
@@ -47,9 +51,6 @@ class Archives:
 
     def stop(self) -> None:
         self._pool.shutdown(cancel_futures=True)
-
-
-UNPACK = "import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2], filter='data')"
 
 
 class WorkerError(Exception):

@@ -8,8 +8,10 @@ namespace onnxc {
 SlowNotice::SlowNotice(std::chrono::milliseconds time, std::function<void()> tell) {
   try {
     thread_ = std::thread([this, time, tell = std::move(tell)] {
+      // A wait by the steady clock needs glibc 2.30, and the wheel runs with older ones.
+      const auto end = std::chrono::system_clock::now() + time;
       std::unique_lock lock(mutex_);
-      if (!ended_.wait_for(lock, time, [&] { return has_ended_; })) tell();
+      if (!ended_.wait_until(lock, end, [&] { return has_ended_; })) tell();
     });
   } catch (const std::system_error&) {  // no thread is to be had: nothing is told
   }

@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,9 @@ import pytest
 from tests.onnxc_commands import REPOSITORY
 from tools.gpu_check import bundle, check, jobs, manifest, results, times
 from tools.gpu_check.devices import Cpu, Device, Function
-from tools.gpu_check.manifest import TESTS
+from tools.gpu_check.manifest import TESTED, TESTS, TIMED
 from tools.gpu_check.networks.table import DRY, NETWORKS
+from tools.gpu_check.packing import CODE, Part, pack, unpack, weights_begin
 from tools.gpu_check.results import FAILED, WRONG
 from tools.gpu_check.target import TARGETS
 
@@ -57,11 +57,11 @@ def end_the_process(model: Path) -> None:
 def changed(made: Path, folder: Path, change: Callable[[Path], object]) -> Path:
     """A bundle whose test models are changed in their folder."""
     shutil.copytree(made, folder / "bundle")
-    with tarfile.open(made / TESTS) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+    for archive in (CODE, TESTS):
+        unpack(made / archive, folder / "unpacked")
     change(folder / "unpacked")
-    files = {str(file.relative_to(folder / "unpacked")): file for file in (folder / "unpacked").rglob("*.*")}
-    bundle.pack(files, folder / "bundle" / TESTS)
+    parts = {str(file.relative_to(folder / "unpacked")): Part(file) for file in (folder / "unpacked").rglob("*.*")}
+    pack(parts, folder / "bundle" / TESTS)
     return folder / "bundle"
 
 
@@ -88,14 +88,30 @@ def test_each_architecture_gives_what_pytorch_gives(name: str, tmp_path: Path, m
     """From its export with weights that repeat to the calls that are timed, on its smallest volume."""
     words = ["--for", "cpu", "--models", "", "--networks", name, "--kinds", "ieee", "-o", str(tmp_path / "bundle")]
     assert bundle.main(words) == 0
-    with tarfile.open(tmp_path / "bundle" / f"{name}.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    for archive in (CODE, f"{name}.tar.xz"):
+        unpack(tmp_path / "bundle" / archive, tmp_path)
     monkeypatch.setattr(times, "measure", once)
     network = manifest.read(tmp_path / "bundle").network(name)
-    timed = times.Timed("networks", network, "ieee", tmp_path / name, TARGETS["cpu"], Cpu())
+    timed = times.Timed("networks", network, "ieee", tmp_path / TIMED / name, TARGETS["cpu"], Cpu())
     found = {each.what: each for each in times.check(timed)}
     assert found["result"].status == results.RIGHT, found["result"].text
     assert len(found) == 7
+
+
+def test_models_come_back_to_the_byte(made: Path, tmp_path: Path) -> None:
+    for archive in (CODE, TESTS, "tiny.tar.xz"):
+        unpack(made / archive, tmp_path)
+    unpacked = sorted(tmp_path.rglob("*.so"))
+    assert len(unpacked) == 7
+    for file in unpacked:
+        original = made.with_name("cpu.work") / file.parent.relative_to(tmp_path) / f"cpu-{file.name}"
+        assert file.read_bytes() == original.read_bytes()
+        assert weights_begin(original) < original.stat().st_size
+
+
+def test_a_network_to_time_does_not_take_the_files_of_the_test_model_of_its_name() -> None:
+    check_of, time_of = (jobs.Job(jobs.CORRECTNESS, what, "r3d_18", "ieee", 90) for what in ("check", "time"))
+    assert (check_of.folder, time_of.folder) == ("tests/r3d_18", "networks/r3d_18")
 
 
 def test_table_has_each_part(whole: Path) -> None:
@@ -115,12 +131,12 @@ def test_table_has_each_part(whole: Path) -> None:
 
 def test_a_wrong_value_gives_4_and_a_broken_model_does_not_hide_the_others(made: Path, tmp_path: Path) -> None:
     def change(folder: Path) -> None:
-        output = folder / "transformer_layer" / "output_0_1.npy"
+        output = folder / TESTED / "transformer_layer" / "output_0_1.npy"
         values = np.load(output)
         values.flat[7] += 0.1
         np.save(output, values)
-        (folder / "one_hot_routing_dynamic" / "float16.so").write_bytes(b"no model")
-        end_the_process(folder / "one_hot_routing_dynamic" / "bfloat16.so")
+        (folder / TESTED / "one_hot_routing_dynamic" / "float16.so").write_bytes(b"no model")
+        end_the_process(folder / TESTED / "one_hot_routing_dynamic" / "bfloat16.so")
 
     broken = changed(made, tmp_path, change)
     assert check.main(["--bundle", str(broken), "--out", str(tmp_path / "out"), "--part", "correctness"]) == 4
@@ -199,7 +215,7 @@ def test_a_bundle_that_is_too_large_is_refused(made: Path, tmp_path: Path, capsy
     shutil.copytree(made.with_name("cpu.work"), tmp_path / "cpu.work")
     assert bundle.main([*WORDS, "-o", str(tmp_path / "cpu"), "--limit", "0.2"]) == 1
     told = capsys.readouterr().err
-    assert "MB, and 0.2 MB are allowed; the largest: t" in told
+    assert "MB, and 0.2 MB are allowed; the largest: code.tar.xz" in told
     assert bundle.size_of(made) < 1.5e6
 
 

@@ -10,7 +10,7 @@ from tools.gpu_check.manifest import Case, CheckedModel, Value
 from tools.gpu_check.results import FAILED, MEASURED, RIGHT, WRONG
 from tools.gpu_check.target import TARGETS
 
-MODEL = CheckedModel("pools", [Case([Value("x", "x.npy", "float32")], [])], {"ieee": 1e-5})
+MODEL = CheckedModel("pools", [Case([Value("x", "x.npy", "float32", [3])], [])], {"ieee": 1e-5})
 PROGRAM = """#!/bin/sh
 echo "$@" > {folder}/words
 echo "========= 1 error"

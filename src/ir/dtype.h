@@ -70,7 +70,8 @@ inline bool is_floating(DType dtype) { return info(dtype).kind == DTypeKind::flo
 inline bool is_integer(DType dtype) {
   return info(dtype).kind == DTypeKind::signed_integer || info(dtype).kind == DTypeKind::unsigned_integer;
 }
-// float16 and bfloat16. Operators that take float32 take them, and each operator rounds its result but for scores (widen_scores.h).
+// float16 and bfloat16. Operators that take float32 take them, and each operator rounds its result but for scores
+// (widen_scores.h).
 inline bool is_half(DType dtype) { return is_floating(dtype) && info(dtype).bits == 16; }
 // Whether the values of an expression have another type than elements in memory: float for the half types and the
 // smaller ones, int8 or uint8 for int4.

@@ -11,8 +11,9 @@ namespace onnxc {
 // After, with %a and %b of float32: the product adds up in float32 anyway, and no longer rounds its sum. Other readers
 // of such a value read a Cast of it.
 //
-// Limits: what lies between the product and the softmax is at most eight of Add, Sub, Mul, Div, Tanh and Where, and a Cast.
-// Runs without optimisation too: both give the same numbers then, which PyTorch's and onnxruntime's attention have.
+// Limits: what lies between the product and the softmax is at most eight of Add, Sub, Mul, Div, Tanh and Where, and a
+// Cast. Runs without optimisation too: both give the same numbers then, which PyTorch's and onnxruntime's attention
+// have.
 void widen_scores(Graph& graph);
 
 }  // namespace onnxc

@@ -6,7 +6,8 @@
 //   b2[i] = bfloat16(max(float32(b0[i]) + b1[i], 0))
 //
 // Only what lies in memory is stored in 16 bits; --precision promises no rounding elsewhere. Limits: runs only with
-// --precision, since a model of half types asks for each rounding that its operators make (but for scores: widen_scores.h).
+// --precision, since a model of half types asks for each rounding that its operators make (but for scores:
+// widen_scores.h).
 #pragma once
 
 #include "ir/program/program.h"

@@ -22,7 +22,7 @@ bool is_architecture(const char* name, const char* architecture) {
 int32_t rank_on_amd(const char* architecture, const char* device) {
   if (device[0] == '\0' || is_architecture(device, architecture)) return 1;
   const char* const family = family_of(device);
-  return family != nullptr && strcmp(architecture, family) == 0 ? 0 : does_not_run;
+  return family != nullptr && is_architecture(family, architecture) ? 0 : does_not_run;
 }
 
 // The higher, the better is the code for the device.

@@ -36,12 +36,17 @@ LAYERS = [
     Layer("small tiles of groups that cut blocks", 1, (41, 43), 224, (3, 3), 4),
     Layer("a matrix product", 2, (59, 91), 896, (1, 1), 1),
 ]
+# The others take minutes together.
+ALWAYS = ("small tiles of groups that cut blocks", "a matrix product")
 # The estimate over the simulated time. Latency within a tile is left out of a product's estimate.
 LEAST, MOST = 0.7, 1.25
 
 
 @pytest.mark.usefixtures("commands")
-@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
+@pytest.mark.parametrize(
+    "layer",
+    [pytest.param(layer, id=layer.name, marks=[] if layer.name in ALWAYS else [pytest.mark.slow]) for layer in LAYERS],
+)
 def test_is_near_the_simulators_time(layer: Layer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     x = (layer.batch, layer.channels, *layer.size)
     weights = np.zeros((layer.channels, layer.channels // layer.groups, *layer.kernel), BFLOAT16)

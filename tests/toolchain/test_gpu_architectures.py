@@ -60,7 +60,7 @@ def test_each_gpu_loads_its_own_code(model: Path, names: str) -> None:
 def test_a_device_runs_the_plan_of_the_nearest_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str, kernel: str
 ) -> None:
-    graph = "(float[1, 64, 12, 12, 12] x) => (y) { y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }"
+    graph = "(float[1, 64, 14, 14, 14] x) => (y) { y = Conv <pads = [1, 1, 1, 1, 1, 1]> (x, w) }"
     network = parse_model(f'<ir_version: 9, opset_import: ["" : 18]> m {graph}')
     filters = np.random.default_rng(0).integers(-2, 3, (64, 64, 3, 3, 3)).astype(np.float32)
     network.graph.initializer.append(onnx.numpy_helper.from_array(filters, "w"))
@@ -68,7 +68,7 @@ def test_a_device_runs_the_plan_of_the_nearest_card(
     cards = ("--target", "cpu,hip", "--gpu-arch", "gfx1100,mi300x-cpx,mi300a,mi300x")
     shared_object = onnxc_commands.compile_model(tmp_path / "conv.onnx", tmp_path / "conv.so", *cards)
     monkeypatch.setitem(onnxc_commands.ENVIRONMENT, "GFX942SIM_PARTITION", partition)
-    x = np.random.default_rng(1).integers(-2, 3, (1, 64, 12, 12, 12)).astype(np.float32)
+    x = np.random.default_rng(1).integers(-2, 3, (1, 64, 14, 14, 14)).astype(np.float32)
     on_gpu, on_cpu = (
         onnxc_commands.run_arrays(shared_object, {"x": x}, ["y"], tmp_path / device, "--device", device)["y"]
         for device in ("hip", "cpu")

@@ -42,8 +42,8 @@ bool folds_last_axis(const Node& reduction) {
          reader.axis(*(*axes)[0].constant(), reader.rank(0)) == reader.rank(0) - 1;
 }
 
-// Whether the condition tells rows of a mask whose every element is -inf, and the mask is another number. A row without
-// elements may be told as well: nothing is read from it.
+// Whether the condition is false for every row that has elements. It looks for rows of a mask that are -inf everywhere,
+// and the mask is another number.
 bool holds_for_no_row(const Value& condition) {
   const Node* equal = condition.producer;
   if (!is_operator(equal, "Equal") || !is_operator(equal->inputs[0]->producer, "ReduceMax")) return false;

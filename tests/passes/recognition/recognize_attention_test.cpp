@@ -49,6 +49,21 @@ output %y
 )");
 }
 
+TEST(RecognizeAttention, TestsAMaskThatHidesEveryKey) {
+  const std::string graph = after(R"((float[2, N, K] scores, float[2, K, 4] v) => (y)
+      <float zero = {0}, int64[1] last = {-1}, float hidden = {-inf}> {
+    size = Shape<start = 1>(scores)
+    mask = ConstantOfShape<value = float[1] {-inf}>(size)
+    b = Softmax(scores)
+    c = ReduceMax(mask, last)
+    d = Equal(c, hidden)
+    e = Where(d, zero, b)
+    y = MatMul(e, v)
+  })",
+                                  recognize_operators);
+  EXPECT_NE(graph.find("Where(%d, "), std::string::npos) << graph;
+}
+
 TEST(RecognizeAttention, LeavesWhatItWouldChange) {
   for (const char* before : {// Single keys are hidden, not rows.
                              R"((float[3, 5] s, float[5, 4] v, bool[3, 5] hidden) => (y) <float zero = {0}> {

@@ -11,6 +11,7 @@
 #include "ir/node_pattern.h"
 #include "ops/node_reader.h"
 #include "ops/op.h"
+#include "passes/graph/insert_node.h"
 #include "support/diagnostics.h"
 
 namespace onnxc {
@@ -84,7 +85,7 @@ class PrecisionReduction {
     }
   }
 
-  // Neither a product of a half type nor one of them whose sums are kept in float32.
+  // A product of half types is none, also if its sums are kept in float32.
   bool is_of_float32(const Node& node) const {
     const Value* const operand = node.inputs[0];
     return node.outputs[0]->dtype == DType::float32 &&
@@ -122,11 +123,10 @@ class PrecisionReduction {
   // The model gives a float32 copy of the value, and the nodes that read the value still do.
   void give_copy(Value* value) {
     const std::vector<Use> readers = value->uses;
-    Node* const cast = insert_cast(value, DType::float32, after(*value), value->producer);
-    Value* const copy = cast->outputs[0];
+    Value* const copy = insert_cast(graph_, value, DType::float32, after(*value), value->producer);
     copy->name = narrow_name(*value);
     graph_.replace_uses(value, copy);  // swaps the names
-    graph_.set_input(cast, 0, value);
+    graph_.set_input(copy->producer, 0, value);
     for (const Use& reader : readers) graph_.set_input(reader.node, reader.index, value);
   }
 
@@ -134,7 +134,7 @@ class PrecisionReduction {
   void widen_input(Node& node, size_t index) {
     Value* const input = node.inputs[index];
     if (!narrowed_.contains(input)) return;
-    graph_.set_input(&node, index, insert_cast(input, DType::float32, &node, &node)->outputs[0]);
+    graph_.set_input(&node, index, insert_cast(graph_, input, DType::float32, &node, &node));
   }
 
   // The same to the other side, for an operator that moves elements.
@@ -157,7 +157,7 @@ class PrecisionReduction {
     Value* const copy = value->constant
                             ? graph_.add_constant(narrow_name(*value), float_tensor(narrow_, value->constant->dims(),
                                                                                     value->constant->as_double()))
-                            : insert_cast(value, narrow_, before, other)->outputs[0];
+                            : insert_cast(graph_, value, narrow_, before, other);
     narrowed_.insert(copy);
     return copy;
   }
@@ -167,25 +167,6 @@ class PrecisionReduction {
     const auto& nodes = graph_.nodes();
     const auto next = value.producer == nullptr ? nodes.begin() : std::next(value.producer->place);
     return next == nodes.end() ? nullptr : next->get();
-  }
-
-  // The Cast runs if the other node does; always if that is null.
-  Node* insert_cast(Value* input, DType wanted, const Node* before, const Node* other) {
-    auto cast = std::make_unique<Node>();
-    constexpr int version = 13;
-    cast->op = find_op("", "Cast", version);
-    cast->origin = {fmt::format("{}/{}", input->name, info(wanted).name), "Cast", "", version};
-    cast->attributes = {{"to", static_cast<int64_t>(wanted)}};
-    cast->inputs = {input};
-    if (other != nullptr) {
-      cast->branch = other->branch;
-      cast->condition = other->condition;
-    }
-    Value* const converted = graph_.add_value(cast->origin.name);
-    converted->dtype = wanted;
-    converted->shape = input->shape;
-    cast->outputs = {converted};
-    return graph_.insert(std::move(cast), before);
   }
 
   std::string narrow_name(const Value& value) const { return fmt::format("{}/{}", value.name, info(narrow_).name); }

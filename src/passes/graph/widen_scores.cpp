@@ -1,7 +1,5 @@
 #include "passes/graph/widen_scores.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -14,9 +12,7 @@
 namespace onnxc {
 namespace {
 
-bool is_half(const Value* value) {
-  return value != nullptr && value->shape && (value->dtype == DType::float16 || value->dtype == DType::bfloat16);
-}
+bool has_half_type(const Value* value) { return value != nullptr && value->shape && is_half(value->dtype); }
 
 bool scales_or_masks(const Node* node) {
   constexpr std::array<std::string_view, 6> types = {"Add", "Sub", "Mul", "Div", "Tanh", "Where"};
@@ -50,7 +46,7 @@ class ScoreWidening {
       graph_.set_input(reader, index, found->second);
       return true;
     }
-    if (!is_half(value)) return false;
+    if (!has_half_type(value)) return false;
     Node* const producer = value->producer;
     bool found = is_operator(producer, "MatMul");
     if (nodes > 0 && scales_or_masks(producer))
@@ -68,7 +64,7 @@ class ScoreWidening {
     const std::vector<Use> uses = value->uses;
     const auto is_reader = [&](const Use& use) { return use.node == reader; };
     if (std::ranges::all_of(uses, is_reader) && !graph_.is_output(value)) return;
-    Value* const copy = cast(value, half, std::next(value->producer->place)->get(), *value->producer);
+    Value* const copy = insert_cast(graph_, value, half, std::next(value->producer->place)->get(), value->producer);
     graph_.replace_uses(value, copy);
     graph_.set_input(copy->producer, 0, value);
     for (const Use& use : uses)
@@ -79,20 +75,8 @@ class ScoreWidening {
   // A Where hands on elements of one type.
   void match_sides(Node* where) {
     for (const size_t side : {size_t{1}, size_t{2}})
-      if (is_half(where->inputs[side]))
-        graph_.set_input(where, side, cast(where->inputs[side], DType::float32, where, *where));
-  }
-
-  // A Cast that runs if the other node does.
-  Value* cast(Value* value, DType dtype, const Node* before, const Node& other) {
-    constexpr int version = 13;
-    Value* const result = insert_node(graph_, before, "Cast", version, {value}, {{"to", static_cast<int64_t>(dtype)}},
-                                      fmt::format("{}/{}", value->name, info(dtype).name), dtype, *value->shape);
-    result->producer->origin.name = result->name;
-    result->producer->origin.place = other.origin.place;
-    result->producer->branch = other.branch;
-    result->producer->condition = other.condition;
-    return result;
+      if (has_half_type(where->inputs[side]))
+        graph_.set_input(where, side, insert_cast(graph_, where->inputs[side], DType::float32, where, where));
   }
 
   Graph& graph_;

@@ -2,6 +2,8 @@
 // other operators. Tables hold the rows, one file for each family; to add an operator is to add its row (and its test).
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <limits>
 #include <span>
 #include <string_view>
@@ -54,6 +56,9 @@ const OpRow* find_op(std::string_view domain, std::string_view name, int version
 // Whether it is that operator of ai.onnx, in any version.
 inline bool is_operator(const Node* node, std::string_view name) {
   return node != nullptr && node->op->domain.empty() && node->op->name == name;
+}
+inline bool is_one_of(const Node* node, std::initializer_list<std::string_view> names) {
+  return std::ranges::any_of(names, [&](std::string_view name) { return is_operator(node, name); });
 }
 // Every row, in the order of the families.
 std::vector<const OpRow*> all_ops();

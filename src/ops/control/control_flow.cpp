@@ -26,11 +26,8 @@ Shape of_rank(const Shape& shape, size_t rank) {
 
 // Operators whose result depends on the rank of an input only if no other input has as many axes.
 bool broadcasts(const Node& node) {
-  constexpr std::string_view names[] = {"Add",   "Sub",  "Mul",         "Div",     "Pow",
-                                        "Min",   "Max",  "Sum",         "Mean",    "Where",
-                                        "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual",
-                                        "And",   "Or",   "Xor"};
-  return std::ranges::any_of(names, [&](std::string_view name) { return is_operator(&node, name); });
+  return is_one_of(&node, {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max", "Sum", "Mean", "Where", "Equal", "Less",
+                           "LessOrEqual", "Greater", "GreaterOrEqual", "And", "Or", "Xor"});
 }
 
 bool sees_rank(const Use& use) {

@@ -1,9 +1,7 @@
 #include "passes/graph/widen_scores.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
 #include <vector>
 
 #include "ops/op.h"
@@ -14,10 +12,7 @@ namespace {
 
 bool has_half_type(const Value* value) { return value != nullptr && value->shape && is_half(value->dtype); }
 
-bool scales_or_masks(const Node* node) {
-  constexpr std::array<std::string_view, 6> types = {"Add", "Sub", "Mul", "Div", "Tanh", "Where"};
-  return std::ranges::any_of(types, [&](std::string_view type) { return is_operator(node, type); });
-}
+bool scales_or_masks(const Node* node) { return is_one_of(node, {"Add", "Sub", "Mul", "Div", "Tanh", "Where"}); }
 
 class ScoreWidening {
  public:

@@ -1,10 +1,8 @@
 #include "passes/recognition/recognize_attention.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
-#include <string_view>
 
 #include "passes/graph/insert_node.h"
 #include "passes/recognition/graph_pattern.h"
@@ -14,8 +12,6 @@ namespace {
 
 // The number that every element of a floating tensor is, if at most so many nodes tell.
 std::optional<double> uniform_number(const Value& value, int nodes = 8) {
-  constexpr std::array<std::string_view, 8> keepers = {"Identity",  "Reshape", "Expand", "Unsqueeze",
-                                                       "Transpose", "Squeeze", "Cast",   "CastLike"};
   constexpr int64_t few = 4096;
   if (value.dtype != DType::float32 && value.dtype != DType::float64 && !is_half(value.dtype)) return std::nullopt;
   if (value.constant) {
@@ -29,8 +25,8 @@ std::optional<double> uniform_number(const Value& value, int nodes = 8) {
     const Tensor* number = NodeReader(*node).tensor("value");
     return number == nullptr ? 0 : number->as_double()[0];
   }
-  const bool keeps =
-      nodes > 0 && std::ranges::any_of(keepers, [&](std::string_view type) { return is_operator(node, type); });
+  const bool keeps = nodes > 0 && is_one_of(node, {"Identity", "Reshape", "Expand", "Unsqueeze", "Transpose", "Squeeze",
+                                                   "Cast", "CastLike"});
   const std::optional<double> number = keeps ? uniform_number(*node->inputs[0], nodes - 1) : std::nullopt;
   return number ? std::optional(float_tensor(value.dtype, {}, {*number}).as_double()[0]) : std::nullopt;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 #include <vector>
 
 #include "passes/graph/insert_node.h"
@@ -16,12 +15,11 @@ namespace {
 
 // Whether a softmax reads the value, at most a few nodes on.
 bool are_scores(const Graph& graph, const Value* value) {
-  constexpr std::array<std::string_view, 8> passed = {"Add", "Sub", "Mul", "Div", "Tanh", "Where", "Reshape", "Cast"};
   constexpr int most_nodes = 8;
   for (int i = 0; i < most_nodes; ++i) {
     const Node* reader = only_user(graph, *value);
     if (is_operator(reader, "Softmax")) return true;
-    if (!std::ranges::any_of(passed, [&](std::string_view type) { return is_operator(reader, type); })) return false;
+    if (!is_one_of(reader, {"Add", "Sub", "Mul", "Div", "Tanh", "Where", "Reshape", "Cast"})) return false;
     value = reader->outputs[0];
   }
   return false;
@@ -34,10 +32,11 @@ bool is_factor(const Value& value) {
   return magnitude >= 1 / most && magnitude <= most;
 }
 
-// The node that multiplies or divides by a factor to make the operand, if it has no other reader.
+// The node that multiplies or divides by a factor to make the operand. Null if there is none, or the operand has
+// another reader.
 const Node* scaling_of(const Graph& graph, const Value& operand) {
   const Node* node = operand.producer;
-  if (!is_operator(node, "Mul") && !is_operator(node, "Div")) return nullptr;
+  if (!is_one_of(node, {"Mul", "Div"})) return nullptr;
   const bool scales = is_factor(*node->inputs[1]) && same_shape(*node->inputs[0], operand);
   return scales && only_user(graph, operand) != nullptr ? node : nullptr;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/begins_with.h"
 #include "base/number_text.h"
 #include "gpu/library/amd_family.h"
 
@@ -11,8 +12,6 @@ namespace {
 
 constexpr char nvidia_prefix[] = "sm_";
 constexpr int32_t does_not_run = -1;
-
-bool begins_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 // Whether the device's name says so; features may follow.
 bool is_architecture(const char* name, const char* architecture) {

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/begins_with.h"
+
 namespace onnxc::runtime {
 namespace {
 
 constexpr char kernel_begin[] = ".visible .entry ";
-
-bool begins_with(const char* text, const char* prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 const char* next_line(const char* line) {
   const char* const end = strchr(line, '\n');

@@ -62,7 +62,7 @@ constexpr const GpuMachine* nearest_nvidia(int capability, int compute_units, bo
 }
 // Whether it stands for all cards of a family.
 constexpr bool is_family(const GpuMachine& gpu) { return std::string_view(gpu.architecture).ends_with("-generic"); }
-// The family of an architecture, whose code runs on it; "" if it has none (LLVM's AMDGPUUsage, "Generic processors").
+// The family whose code runs on an architecture; "" if there is none (LLVM's AMDGPUUsage, "Generic processors").
 // The runtime says the same (family_of in gpu/library/amd_family.h).
 constexpr std::string_view amd_family(std::string_view architecture) {
   const bool is_rdna3 = architecture.starts_with("gfx110") || architecture.starts_with("gfx115");

@@ -31,7 +31,7 @@ LOADED = 1
 
 @dataclass(frozen=True)
 class Part:
-    """The bytes of a file from `begin` on, all to its end if there is no `end`."""
+    """The bytes of a file from `begin` to `end`, or to the file's end."""
 
     file: Path
     begin: int = 0

@@ -85,7 +85,7 @@ class PrecisionReduction {
     }
   }
 
-  // A product of half types is none, also if its sums are kept in float32.
+  // A product of half types is not one, also if its sums are kept in float32.
   bool is_of_float32(const Node& node) const {
     const Value* const operand = node.inputs[0];
     return node.outputs[0]->dtype == DType::float32 &&

@@ -13,7 +13,7 @@ WEIGHT_BYTES = bytes(range(256)) * 50
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """One that no onnxc made: it has no weights."""
+    """A library that onnxc did not make: it has no weights."""
     file = tmp_path / "plain.so"
     command = ["clang++-19", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(file)]
     subprocess.run(command, input="int f() { return 1; }\n", text=True, check=True)
